@@ -1,0 +1,5 @@
+"""`python -m hmem`, the same as `hmem`."""
+
+from hmem.cli.main import main
+
+main()

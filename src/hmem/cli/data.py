@@ -1,0 +1,228 @@
+"""`hmem data`: the datasets that hmem knows, and new ones made from any graph."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hmem.cli import options, output
+from hmem.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from hmem.graph.catalog import Entry
+    from hmem.graph.dataset import Dataset
+    from hmem.graph.gen import GenSplit
+    from hmem.graph.names import Vocabulary
+    from hmem.graph.registry import Place
+
+app = typer.Typer(help="List, inspect, download and make datasets.", no_args_is_help=True)
+
+LARGEST = 10  # relations shown
+
+
+@app.command("list")
+def list_datasets(json_path: options.Json = None) -> None:
+    """Every dataset hmem knows by name, and where it is now."""
+    from hmem.graph.catalog import CATALOG
+
+    known = [_known(entry, *_where(entry)) for entry in CATALOG.values()]
+    if json_path is not None:
+        output.write_json(json_path, known)
+    if json_path == "-":
+        return
+    table = output.table(["dataset"], ["entities", "relations", "train", "valid", "test", "held out"])
+    table.add_column("where")
+    for info in known:
+        sizes = [info.get(key) for key in ("entities", "relations", "train", "valid", "test", "heldout")]
+        table.add_row(info["dataset"], *[output.count(size) for size in sizes], info["where"])
+    output.show(table)
+
+
+@app.command()
+def show(
+    data: options.Data,
+    verify: Annotated[bool, typer.Option("--verify", help="Compare the files with the published checksums.")] = False,
+    json_path: options.Json = None,
+) -> None:
+    """Counts, licence, citation and source of a dataset, its largest relations and its degrees.
+
+    Nothing is downloaded: of a dataset that is not here, only what is known about it is shown.
+    """
+    from hmem.graph.registry import find_entry, load_entry, locate
+
+    if Path(data).expanduser().exists():
+        if verify:
+            raise ConfigError(f"--verify: checksums are known for the names of `hmem data list`, and {data} is a path")
+        info = _measured(output.load(data))
+    else:
+        entry = find_entry(data)
+        place = locate(entry)
+        info = _known(entry, "not here", None)
+        if place is not None:
+            info |= {"where": place.kind, "folder": place.folder}
+            info |= _measured(load_entry(entry, place))
+        if verify:
+            info["sha256"] = _verified(entry, place)
+    if json_path is not None:
+        output.write_json(json_path, info)
+    if json_path != "-":
+        _print(info)
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names, as in `hmem data list`.")],
+) -> None:
+    """Download datasets into the cache, HMEM_HOME."""
+    from hmem.graph.registry import find_entry, resolve
+
+    for entry in [find_entry(name) for name in names]:  # a misspelt name costs no download
+        with output.download_progress() as progress:
+            place = resolve(entry, progress)
+        print(f"{entry.name}: {place.folder}")
+
+
+@app.command()
+def gen(
+    data: options.Data,
+    heldout: Annotated[int, typer.Option(help="How many entities training never sees.")] = 1500,
+    seed: Annotated[int, typer.Option(help="Another seed, other entities.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="The folder to make; NAME-gen by default.")] = None,
+    json_path: options.Json = None,
+) -> None:
+    """Make a dataset with held-out entities from all facts of a graph, by the paper's recipe.
+
+    Of the facts with one held-out entity, two thirds are observed at inference and the rest is validation and test.
+    """
+    from hmem.graph.canonical import write_folder
+    from hmem.graph.gen import split_heldout
+    from hmem.graph.registry import counts, load_dataset
+    from hmem.graph.triples import first_occurrences
+
+    dataset = output.load(data)
+    target = Path(f"{Path(dataset.name).name}-gen") if out is None else out.expanduser()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ConfigError(f"{target} exists already; choose another folder with --out")
+    triples = dataset.everything()
+    triples = triples[first_occurrences(triples)]  # a fact in two splits must not be observed and asked at once
+    split = split_heldout(triples, dataset.num_entities, heldout, seed)
+    write_folder(target, _texts(dataset.vocab, split))
+
+    made = counts(load_dataset(target))
+    kept = sum(made[part] for part in ("train", "observed", "valid", "test"))
+    info = {"dataset": dataset.name, "seed": seed, "folder": target, **made, "dropped": len(triples) - kept}
+    if json_path is not None:
+        output.write_json(json_path, info)
+    if json_path != "-":
+        output.show(output.facts({label: _words(value) for label, value in info.items()}))
+
+
+def _texts(vocab: "Vocabulary", split: "GenSplit") -> dict[str, bytes]:
+    """The files of a held-out-entity dataset."""
+    entities, relations = vocab.entities.to_list(), vocab.relations.to_list()
+    for name in [*entities, *relations]:
+        if any(character in name for character in "\t\r\n"):
+            raise DataError(f"the name {name!r} has a tab or a line end in it, and cannot be written as TSV")
+    texts = {"heldout": "".join(f"{entities[entity]}\n" for entity in split.heldout.tolist())}
+    for part in ("train", "observed", "valid", "test"):
+        rows = getattr(split, part).tolist()
+        texts[part] = "".join(f"{entities[head]}\t{relations[rel]}\t{entities[tail]}\n" for head, rel, tail in rows)
+    return {part: text.encode() for part, text in texts.items()}
+
+
+def _where(entry: "Entry") -> tuple[str, Path | None]:
+    """Where a dataset is, in a word, and its folder."""
+    from hmem.graph.registry import locate
+
+    try:
+        place = locate(entry)
+    except DataError:  # `show` says what is missing
+        return "incomplete", None
+    return ("not here", None) if place is None else (place.kind, place.folder)
+
+
+def _known(entry: "Entry", where: str, folder: Path | None) -> dict[str, Any]:
+    """What the registry says about a dataset, under the keys of `--json`."""
+    return {
+        "dataset": entry.name,
+        "entities": entry.entities,
+        "relations": entry.relations,
+        **entry.rows,
+        "where": where,
+        "folder": folder,
+        "licence": entry.licence,
+        "citation": entry.citation,
+        "source": entry.origin,
+    }
+
+
+def _measured(dataset: "Dataset") -> dict[str, Any]:
+    """What the facts themselves say, all splits together."""
+    import numpy as np
+
+    from hmem.graph.registry import counts
+
+    triples = dataset.everything()
+    uses = np.bincount(triples[:, 1], minlength=dataset.num_relations)
+    order = np.argsort(-uses, kind="stable")[:LARGEST].tolist()
+    degrees = np.bincount(triples[:, [0, 2]].ravel(), minlength=dataset.num_entities)
+    return {
+        "dataset": dataset.name,
+        **counts(dataset),
+        "duplicates": dataset.duplicates,
+        "largest_relations": {dataset.vocab.relations[relation]: int(uses[relation]) for relation in order},
+        "degree": {
+            "smallest": int(degrees.min()),
+            "median": float(np.median(degrees)),
+            "mean": float(degrees.mean()),
+            "largest": int(degrees.max()),
+            "largest_entity": dataset.vocab.entities[int(degrees.argmax())],
+        },
+        "notes": list(dataset.notes),
+    }
+
+
+def _verified(entry: "Entry", place: "Place | None") -> dict[str, str]:
+    """The checksums of the files, all as published; anything else is an error."""
+    from hmem.graph.registry import checksums
+
+    if place is None:
+        raise DataError(
+            f"{entry.name} is not here, so there is nothing to verify; fetch it: hmem data fetch {entry.name}"
+        )
+    found = checksums(entry, place.folder)
+    for split, digest in found.items():
+        if digest != entry.sha256[split]:
+            raise DataError(f"{place.folder}: {split} has SHA-256 {digest}, expected {entry.sha256[split]}")
+    return found
+
+
+def _print(info: dict[str, Any]) -> None:
+    """What `show` found, for people."""
+    labels = ["dataset", "entities", "relations", "train", "observed", "valid", "test", "heldout", "duplicates"]
+    labels += ["where", "folder", "licence", "citation", "source"]
+    rows = {label: _words(info[label]) for label in labels if info.get(label) is not None}
+    if info.get("where") == "not here":
+        rows["where"] = f"not here; to get it: hmem data fetch {info['dataset']}"
+    if "degree" in info:
+        degree = info["degree"]
+        rows["degree"] = (
+            f"{degree['smallest']:,} to {degree['largest']:,} ({degree['largest_entity']}), "
+            f"median {degree['median']:,g}, mean {degree['mean']:,.1f}"
+        )
+    if "sha256" in info:
+        rows["checksums"] = "as published"
+    for number, text in enumerate(info.get("notes", [])):
+        rows["note" if number == 0 else f"note {number + 1}"] = text
+    output.show(output.facts(rows))
+    if "largest_relations" in info:
+        shown = len(info["largest_relations"])
+        heading = "relation" if shown == info["relations"] else f"largest {shown} of {info['relations']:,} relations"
+        table = output.table([heading], ["facts"])
+        for relation, uses in info["largest_relations"].items():
+            table.add_row(relation, output.count(uses))
+        output.show(table)
+
+
+def _words(value: object) -> str:
+    return output.count(value) if isinstance(value, int) else str(value)

@@ -1,0 +1,80 @@
+"""`hmem evaluate`: rank a split with a trained model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hmem.cli import options
+from hmem.errors import DataError
+
+if TYPE_CHECKING:
+    from hmem.graph.dataset import Dataset
+    from hmem.model.checkpoint import SavedModel
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote.")],
+    data: Annotated[str | None, typer.Argument(help="The dataset; the one it was trained on if left out.")] = None,
+    split: options.Split = "test",
+    graph: options.Graph = "train",
+    protocol: Annotated[
+        Literal["all", "typed", "both"], typer.Option(help="Who may be an answer; see docs/evaluation.md.")
+    ] = "both",
+    baselines: Annotated[bool, typer.Option("--baselines", help="Also rank with rules and frequency.")] = False,
+    device: options.Device = "auto",
+    breakdowns: options.Breakdowns = False,
+    json_path: options.Json = None,
+) -> None:
+    """Rank every fact of a split from both sides: MR, MRR and Hits, filtered, ties shared."""
+    from hmem.cli.show import show_reports
+    from hmem.evaluation.baselines import make_baseline
+    from hmem.evaluation.protocol import PROTOCOLS, Protocol
+    from hmem.evaluation.report import report
+    from hmem.model.checkpoint import load
+    from hmem.model.hmem import ModelScorer
+    from hmem.model.index import FrozenIndex
+
+    place = options.resolve_device(device)
+    saved = load(model, place)
+    dataset = _dataset_of(saved, data, model)
+    protocols: tuple[Protocol, ...] = PROTOCOLS if protocol == "both" else (protocol,)
+    scorer = ModelScorer(saved.model, FrozenIndex(dataset.inference_graph(graph), place))
+    made = [
+        report(
+            scorer,
+            dataset,
+            model=saved.preset,
+            split=split,
+            graph=graph,
+            protocols=protocols,
+            settings=saved.metrics.get("reports", [{}])[0].get("settings", {}),
+            seed=saved.config.training.seed,
+            extra=saved.metrics.get("training", {}),
+        )
+    ]
+    for name in ("rules", "frequency") if baselines else ():
+        made.append(
+            report(
+                make_baseline(name, dataset, graph), dataset, model=name, split=split, graph=graph, protocols=protocols
+            )
+        )
+    show_reports(made, dataset, breakdowns=breakdowns, json_path=json_path)
+
+
+def _dataset_of(saved: "SavedModel", data: str | None, folder: Path) -> "Dataset":
+    """The dataset to rank, in the model's own numbering of names."""
+    import json
+
+    from hmem.graph.registry import load_dataset
+
+    if data is None:
+        run = folder / "run.json"
+        data = json.loads(run.read_text(encoding="utf-8"))["data"] if run.exists() else saved.dataset
+    dataset = load_dataset(data)
+    if dataset.vocab != saved.vocab:
+        raise DataError(
+            f"{data} has other entities or relations than {folder} was trained on ({saved.dataset}); "
+            "a model ranks the graph it knows"
+        )
+    return dataset

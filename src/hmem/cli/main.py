@@ -1,0 +1,63 @@
+"""The `hmem` command.
+
+Modules in this package import torch, or anything that imports it, only inside the command that needs it: `hmem
+--help` and a mistyped option answer at once. It is the one place in the project where imports stand inside functions.
+"""
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from hmem.cli import baseline, data, evaluate, train
+from hmem.errors import HMemError
+
+app = typer.Typer(
+    name="hmem",
+    help="Complete knowledge graphs that keep growing.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.add_typer(data.app, name="data")
+app.add_typer(baseline.app, name="baseline")
+app.command()(train.train)
+app.command()(evaluate.evaluate)
+
+
+def _print_version(wanted: bool) -> bool:
+    if wanted:
+        print(f"hmem {version('hmem')}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def root(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; every deliberate error becomes one line on standard error and an exit code."""
+    try:
+        app()
+    except HMemError as error:
+        print(f"hmem: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("hmem: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"hmem: {what}", file=sys.stderr)
+        sys.exit(1)

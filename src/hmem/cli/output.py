@@ -1,0 +1,121 @@
+"""How the commands print: tables for people, JSON for programs.
+
+Tables go to standard output, notes and progress bars to standard error. With `--json -` standard output holds the JSON
+object and nothing else.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from hmem.graph.dataset import Dataset
+
+PIPED_WIDTH = 120  # columns, where there is no terminal to ask
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that prints text as it is: names may hold brackets, colons or digits without being taken for markup."""
+    made = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if not made.is_terminal:
+        made.width = max(PIPED_WIDTH, made.width)
+    return made
+
+
+def table(names: Sequence[str], numbers: Sequence[str] = (), *, title: str | None = None) -> Table:
+    """An empty table: columns of text, then columns of numbers. Long text goes on in the next line, never lost."""
+    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for heading in names:
+        made.add_column(heading, overflow="fold")
+    for heading in numbers:
+        made.add_column(heading, justify="right", no_wrap=True)
+    return made
+
+
+def facts(rows: Mapping[str, str]) -> Table:
+    """Labels and what belongs to them, one below the other."""
+    made = Table(box=None, show_header=False, pad_edge=False)
+    made.add_column(no_wrap=True, style="bold")
+    made.add_column(overflow="fold")
+    for label, value in rows.items():
+        made.add_row(label, value)
+    return made
+
+
+def show(renderable: object) -> None:
+    """Print on standard output, without the blanks at line ends that tables leave."""
+    out = console()
+    if out.is_terminal:
+        out.print(renderable)
+        return
+    with out.capture() as captured:
+        out.print(renderable)
+    for line in captured.get().splitlines():
+        print(line.rstrip())
+
+
+def note(text: str) -> None:
+    """A remark for the user, on standard error and in one piece."""
+    console(stderr=True).print(text, soft_wrap=True)
+
+
+def count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def decimal(value: float | None, places: int = 3) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:,.{places}f}"
+
+
+def write_json(path: str | Path, obj: object) -> None:
+    """Write `obj` as JSON to a file, or to standard output if `path` is "-"; what is not a number becomes null."""
+    text = json.dumps(_plain(obj), indent=2, ensure_ascii=False, allow_nan=False)
+    if str(path) == "-":
+        print(text)
+    else:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+def _plain(obj: Any) -> Any:
+    """`obj` in JSON's own types: NumPy's numbers and arrays, paths and non-finite floats turned into them."""
+    if isinstance(obj, Mapping):
+        return {str(key): _plain(value) for key, value in obj.items()}
+    if isinstance(obj, list | tuple):
+        return [_plain(value) for value in obj]
+    if hasattr(obj, "tolist"):
+        return _plain(obj.tolist())
+    if isinstance(obj, float):
+        return obj if math.isfinite(obj) else None
+    return str(obj) if isinstance(obj, Path) else obj
+
+
+@contextmanager
+def download_progress() -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar for every file that is downloaded, on standard error, if somebody is watching there."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    err = console(stderr=True)
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(file: str, have: int, total: int | None) -> None:
+            if file not in tasks:
+                tasks[file] = bars.add_task(file, total=total)
+            bars.update(tasks[file], completed=have, total=total)
+
+        yield report
+
+
+def load(data: str, **options: object) -> "Dataset":
+    """`load_dataset` as commands call it: a download shows its progress."""
+    from hmem.graph.registry import load_dataset
+
+    with download_progress() as progress:
+        return load_dataset(data, progress=progress, **options)

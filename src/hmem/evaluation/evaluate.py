@@ -1,0 +1,146 @@
+"""Rank every answer of a split, each (entity, role) scored once, within a fixed amount of memory."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Protocol as Interface
+from typing import runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
+from hmem.evaluation.queries import Queries
+from hmem.evaluation.ranks import Ranks, filtered_ranks
+from hmem.graph.dataset import Dataset, Split
+from hmem.graph.neighborhoods import Neighborhoods
+
+BUDGET = 256 * 2**20  # bytes of scores held at a time; comparing them takes about as much again
+COPIES = 4  # score matrices alive at once in the worst case
+
+
+@runtime_checkable
+class Scorer(Interface):
+    """What models and baselines share: a score for every entity as the answer to each query. Higher is better."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]: ...
+
+
+def evaluate(
+    scorer: Scorer,
+    dataset: Dataset,
+    queries: Queries,
+    *,
+    split: Split,
+    protocols: Sequence[Protocol] = PROTOCOLS,
+    budget: int = BUDGET,
+) -> dict[Protocol, Ranks]:
+    """The rank of every query's answer, in the order of `queries`, in each protocol."""
+    candidates = [Candidates(protocol, dataset) for protocol in protocols]
+    return rank_queries(scorer, queries, dataset.known(split), candidates, budget=budget)
+
+
+def rank_queries(
+    scorer: Scorer,
+    queries: Queries,
+    known: Neighborhoods,
+    candidates: Sequence[Candidates],
+    *,
+    budget: int = BUDGET,
+) -> dict[Protocol, Ranks]:
+    num_entities = candidates[0].num_entities
+    # Sorted by role, so that queries with the same candidates are neighbours; equal (entity, role) fall together.
+    keys = queries.roles * num_entities + queries.entities
+    groups, group_of = np.unique(keys, return_inverse=True)
+    group_role, group_entity = np.divmod(groups, num_entities)
+    order = np.argsort(group_of, kind="stable")
+    rows_per_chunk = max(1, budget // (COPIES * 4 * num_entities))
+    ranked = {each.protocol: Ranks(*(np.empty(len(queries), dtype=np.int64) for _ in range(3))) for each in candidates}
+    for start in range(0, len(groups), rows_per_chunk):
+        stop = min(start + rows_per_chunk, len(groups))
+        with torch.inference_mode():
+            entities = torch.as_tensor(group_entity[start:stop], device=scorer.device)
+            roles = torch.as_tensor(group_role[start:stop], device=scorer.device)
+            scores = scorer.score(entities, roles)  # (G, E)
+        first, last = np.searchsorted(group_of[order], [start, stop])
+        for at in range(first, last, rows_per_chunk):  # a group may have more answers than rows fit
+            asked = order[at : min(at + rows_per_chunk, last)]
+            _rank_chunk(scores, start, asked, group_of, queries, known, candidates, ranked)
+    return ranked
+
+
+def _rank_chunk(
+    scores: Float[Tensor, "G E"],
+    first_group: int,
+    asked: Int[np.ndarray, " Q"],
+    group_of: Int[np.ndarray, " all"],
+    queries: Queries,
+    known: Neighborhoods,
+    candidates: Sequence[Candidates],
+    ranked: dict[Protocol, Ranks],
+) -> None:
+    """Rank the queries `asked`, whose groups are rows of `scores`, and write the result into `ranked`."""
+    device = scores.device
+    row = group_of[asked] - first_group
+    target = queries.targets[asked]
+    begin, end = known.answer_ranges(queries.entities[asked], queries.roles[asked])
+    rival = _ranges(begin, end)  # positions in known.fillers
+    known_query = np.repeat(np.arange(len(asked)), end - begin)
+    known_entity = known.fillers[rival].astype(np.int64)
+    other = known_entity != target[known_query]
+    known_query, known_entity = known_query[other], known_entity[other]
+
+    flat = scores.reshape(-1)
+    width = scores.shape[1]
+    true_scores = flat[torch.as_tensor(row * width + target, device=device)]
+    known_scores = flat[torch.as_tensor(row[known_query] * width + known_entity, device=device)]
+    for each in candidates:
+        for run in _runs(queries.roles[asked] if each.depends_on_role else np.zeros(len(asked), dtype=np.int64)):
+            columns = each.of(int(queries.roles[asked[run.start]]))
+            mine = (known_query >= run.start) & (known_query < run.stop)
+            if columns is not None:
+                mine &= np.isin(known_entity, columns)
+            optimistic, pessimistic = filtered_ranks(
+                _rows_and_columns(scores, row[run], columns),
+                true_scores[run],
+                torch.as_tensor(known_query[mine] - run.start, device=device),
+                known_scores[torch.as_tensor(mine, device=device)],
+            )
+            here = asked[run]
+            ranked[each.protocol].optimistic[here] = optimistic.cpu().numpy()
+            ranked[each.protocol].pessimistic[here] = pessimistic.cpu().numpy()
+            total = width if columns is None else len(columns)
+            removed = np.bincount(known_query[mine] - run.start, minlength=len(here))
+            ranked[each.protocol].candidates[here] = total - removed
+
+
+def _rows_and_columns(
+    scores: Float[Tensor, "G E"], rows: Int[np.ndarray, " Q"], columns: Int[np.ndarray, " C"] | None
+) -> Float[Tensor, "Q C"]:
+    """The scores of the candidates, one row per query, copying only where it is needed."""
+    if not np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
+        scores = scores.index_select(0, torch.as_tensor(rows, device=scores.device))
+    else:
+        scores = scores[rows[0] : rows[0] + len(rows)]
+    if columns is None:
+        return scores
+    return scores.index_select(1, torch.as_tensor(columns, device=scores.device))
+
+
+def _ranges(begin: Int[np.ndarray, " Q"], end: Int[np.ndarray, " Q"]) -> Int[np.ndarray, " K"]:
+    """begin[0]..end[0], begin[1]..end[1], … in one array."""
+    counts = end - begin
+    before = np.cumsum(counts) - counts
+    positions: Int[np.ndarray, " K"] = np.arange(counts.sum()) - np.repeat(before - begin, counts)
+    return positions
+
+
+def _runs(values: Int[np.ndarray, " Q"]) -> list[slice]:
+    """The stretches of equal values."""
+    cuts = np.flatnonzero(np.diff(values)) + 1
+    bounds = [0, *cuts.tolist(), len(values)]
+    return [slice(first, last) for first, last in pairwise(bounds)]

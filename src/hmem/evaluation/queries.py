@@ -1,0 +1,59 @@
+"""What is asked of a model: an entity and a role, with the answer kept aside."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from hmem.errors import ConfigError, DataError
+from hmem.graph.dataset import Dataset, GraphName, Split
+from hmem.graph.triples import Triples
+
+HEAD, TAIL = 0, 1  # which end of the fact is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    entities: Int[np.ndarray, " Q"]
+    roles: Int[np.ndarray, " Q"]
+    targets: Int[np.ndarray, " Q"]
+    sides: Int[np.ndarray, " Q"]  # HEAD or TAIL
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    def sample(self, count: int, seed: int = 0) -> "Queries":
+        """A fixed random selection; all of them if there are no more than `count`."""
+        if count >= len(self):
+            return self
+        rows = np.sort(np.random.default_rng(seed).permutation(len(self))[:count])
+        return Queries(self.entities[rows], self.roles[rows], self.targets[rows], self.sides[rows])
+
+
+def both_sides(triples: Triples, num_relations: int) -> Queries:
+    """Ask each fact twice: for its tail (role r + R of the head) and for its head (role r of the tail)."""
+    head, relation, tail = triples.astype(np.int64).T
+    return Queries(
+        entities=np.concatenate([head, tail]),
+        roles=np.concatenate([relation + num_relations, relation]),
+        targets=np.concatenate([tail, head]),
+        sides=np.repeat([TAIL, HEAD], len(triples)),
+    )
+
+
+def queries_of(dataset: Dataset, split: Split, graph: GraphName = "train") -> Queries:
+    """The questions of one split; of a held-out-entity set those of a held-out entity for one that is held in."""
+    if split == "train" or (split == "valid" and graph == "train+valid"):
+        raise ConfigError(f'the {split} facts are in the graph "{graph}": ranking them would ask for what is given')
+    triples = dataset.split(split)
+    if len(triples) == 0:
+        raise DataError(f"{dataset.name} has no {split} facts to rank")
+    queries = both_sides(triples, dataset.num_relations)
+    if dataset.heldout is None:
+        return queries
+    about_new = np.isin(queries.entities, dataset.heldout) & ~np.isin(queries.targets, dataset.heldout)
+    if not about_new.any():
+        raise DataError(f"{dataset.name} has no {split} fact with exactly one held-out entity, so none to rank")
+    return Queries(
+        queries.entities[about_new], queries.roles[about_new], queries.targets[about_new], queries.sides[about_new]
+    )

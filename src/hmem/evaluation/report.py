@@ -1,0 +1,141 @@
+"""One evaluation as an object: the line of `results/*.jsonl`, and the table on the screen."""
+
+import json
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from hmem.evaluation.breakdown import Breakdown, breakdown
+from hmem.evaluation.evaluate import BUDGET, Scorer, evaluate
+from hmem.evaluation.metrics import Metrics, metrics
+from hmem.evaluation.protocol import PROTOCOLS, Protocol
+from hmem.evaluation.queries import Queries, queries_of
+from hmem.graph.dataset import Dataset, GraphName, Split
+
+COLUMNS = (
+    ("MR", "arithmetic_mean_rank"),
+    ("MRR", "inverse_harmonic_mean_rank"),
+    *((f"H@{k}", f"hits_at_{k}") for k in (1, 3, 10)),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    dataset: str
+    split: Split
+    graph: GraphName
+    model: str
+    protocols: dict[Protocol, Metrics]
+    breakdowns: dict[Protocol, Breakdown] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    seconds: float = 0.0  # of ranking
+    device: str = "cpu"
+    commit: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)  # training time, epochs, parameters
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "extra"}
+        return {**plain, **self.extra}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @property
+    def label(self) -> str:
+        return self.model + ("+" if self.graph == "train+valid" else "")
+
+
+def report(
+    scorer: Scorer,
+    dataset: Dataset,
+    *,
+    model: str,
+    split: Split = "test",
+    graph: GraphName = "train",
+    protocols: Sequence[Protocol] = PROTOCOLS,
+    queries: Queries | None = None,
+    budget: int = BUDGET,
+    **facts: Any,
+) -> Report:
+    """Rank a whole split and sum it up."""
+    started = time.perf_counter()
+    queries = queries if queries is not None else queries_of(dataset, split, graph)
+    ranks = evaluate(scorer, dataset, queries, split=split, protocols=protocols, budget=budget)
+    inference = dataset.inference_graph(graph)
+    return Report(
+        dataset=dataset.name,
+        split=split,
+        graph=graph,
+        model=model,
+        protocols={protocol: metrics(each, queries.sides) for protocol, each in ranks.items()},
+        breakdowns={protocol: breakdown(dataset, inference, queries, each) for protocol, each in ranks.items()},
+        seconds=round(time.perf_counter() - started, 3),
+        device=str(scorer.device),
+        commit=current_commit(),
+        **facts,
+    )
+
+
+def current_commit() -> str | None:
+    """The commit of the source tree this runs from; None for an installed package."""
+    here = Path(__file__).resolve().parents[3]
+    if not (here / ".git").exists():
+        return None
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(here), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, timeout=5
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() or None
+
+
+def metrics_table(reports: Sequence[Report], title: str | None = None) -> Table:
+    """MR, MRR and Hits of several evaluations, one row each per protocol; realistic ranks, both sides."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("model")
+    table.add_column("protocol")
+    for name, _ in COLUMNS:
+        table.add_column(name, justify="right")
+    table.add_column("MRR range", justify="right")  # pessimistic to optimistic: what ties could hide
+    for each in reports:
+        for protocol, figures in each.protocols.items():
+            cells = [_figure(name, figures[f"both.realistic.{key}"]) for name, key in COLUMNS]
+            low, high = (figures[f"both.{kind}.inverse_harmonic_mean_rank"] for kind in ("pessimistic", "optimistic"))
+            table.add_row(escape(each.label), protocol, *cells, f"{_share(low)}–{_share(high)}")
+    return table
+
+
+def breakdown_table(each: Report, protocol: Protocol, cut: str, rows: int = 12) -> Table:
+    table = Table(title=f"{escape(each.label)} by {cut} ({protocol})", title_justify="left")
+    table.add_column(cut)
+    for name in ("queries", "MRR", "H@1", "H@10"):
+        table.add_column(name, justify="right")
+    parts = each.breakdowns[protocol][cut]
+    for name, part in list(parts.items())[:rows]:
+        table.add_row(
+            escape(name),
+            f"{int(part['count']):,}",
+            _share(part["mrr"]),
+            _share(part["hits@1"]),
+            _share(part["hits@10"]),
+        )
+    if len(parts) > rows:
+        table.add_row(f"… {len(parts) - rows} more", "", "", "", "")
+    return table
+
+
+def _figure(name: str, value: float) -> str:
+    return f"{value:,.1f}" if name == "MR" else _share(value)
+
+
+def _share(value: float) -> str:
+    """.938 as the field prints it."""
+    return f"{value:.3f}".removeprefix("0")

@@ -1,0 +1,190 @@
+"""A graph with its splits, and the four questions evaluation asks of them.
+
+Which facts may memories be built from, which answers are known, which entities are candidates, what is asked?
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
+
+from hmem.errors import ConfigError, DataError
+from hmem.graph.intern import intern
+from hmem.graph.names import Vocabulary
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.readers.lines import Lines, open_text
+from hmem.graph.readers.read import read_table
+from hmem.graph.triples import Triples, as_triples
+
+Split = Literal["train", "valid", "test"]
+GraphName = Literal["train", "train+valid"]
+
+STEMS = {
+    "train": ("train",),
+    "valid": ("valid", "validation", "val", "dev"),
+    "test": ("test",),
+    "observed": ("observed",),
+}
+HELDOUT = ("heldout",)
+SHARE_HELD_BACK = 0.05  # of a graph without splits, for each of validation and test
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """Facts in train, validation and test, over one vocabulary.
+
+    A set with held-out entities also has `heldout`, the entities that training never sees, and `observed`, the facts
+    that tell about them at inference. Only their side of a fact is asked, and the answers are held-in entities.
+    """
+
+    name: str
+    vocab: Vocabulary
+    train: Triples
+    valid: Triples
+    test: Triples
+    observed: Triples | None = None
+    heldout: Int[np.ndarray, " H"] | None = None
+    duplicates: int = 0
+    notes: tuple[str, ...] = field(default=())  # what a user should be told, such as a split made on the spot
+
+    @property
+    def num_entities(self) -> int:
+        return len(self.vocab.entities)
+
+    @property
+    def num_relations(self) -> int:
+        return len(self.vocab.relations)
+
+    @property
+    def num_roles(self) -> int:
+        return 2 * self.num_relations
+
+    def split(self, split: Split) -> Triples:
+        return {"train": self.train, "valid": self.valid, "test": self.test}[split]
+
+    def inference_triples(self, graph: GraphName) -> Triples:
+        """The facts memories are built from: always those observed, and validation only when asked for ("+")."""
+        if graph not in get_args(GraphName):
+            raise ConfigError(f'graph is "train" or "train+valid", not "{graph}"')
+        parts = [self.train]
+        if self.observed is not None:
+            parts.append(self.observed)
+        if graph == "train+valid":
+            parts.append(self.valid)
+        return np.concatenate(parts)
+
+    def inference_graph(self, graph: GraphName) -> Neighborhoods:
+        return Neighborhoods.build(self.inference_triples(graph), self.num_entities, self.num_relations)
+
+    def known(self, split: Split) -> Neighborhoods:
+        """Every answer that is true when `split` is ranked: test facts are no secret in test, and only there."""
+        parts = [self.inference_triples("train+valid")]
+        if split == "test":
+            parts.append(self.test)
+        return Neighborhoods.build(np.concatenate(parts), self.num_entities, self.num_relations)
+
+    def everything(self) -> Triples:
+        return np.concatenate([self.inference_triples("train+valid"), self.test])
+
+    def heldin(self) -> Int[np.ndarray, " C"] | None:
+        """The candidates, where they are not simply all entities."""
+        if self.heldout is None:
+            return None
+        return np.setdiff1d(np.arange(self.num_entities), self.heldout)
+
+
+def load_tables(name: str, tables: Mapping[str, pa.Table], heldout: list[str] | None = None) -> Dataset:
+    """A dataset from one table per split; `train` numbers the names first."""
+    vocab, duplicates, parts = Vocabulary(), 0, {}
+    for split in STEMS:
+        if split in tables:
+            interned = intern(tables[split], vocab)
+            vocab, parts[split] = interned.vocab, interned.triples
+            duplicates += interned.duplicates
+    notes: tuple[str, ...] = ()
+    if "valid" not in parts or "test" not in parts:
+        parts, notes = _split_on_the_spot(parts)
+    held = None
+    if heldout is not None:
+        for entity in heldout:  # a held-out entity may have no fact in any split
+            vocab.entities.add(entity)
+        held = np.unique(vocab.entities.ids_of(heldout))
+    return Dataset(
+        name=name,
+        vocab=vocab,
+        train=parts["train"],
+        valid=parts["valid"],
+        test=parts["test"],
+        observed=parts.get("observed", as_triples([])) if held is not None else None,
+        heldout=held,
+        duplicates=duplicates,
+        notes=notes,
+    )
+
+
+def load_file(path: Path, **options: object) -> Dataset:
+    """A single file of facts, split at random with a fixed seed."""
+    return load_tables(path.name, {"train": read_table(path, **options)})  # type: ignore[arg-type]
+
+
+def load_folder(path: Path, name: str | None = None) -> Dataset:
+    """A folder with train, valid and test files in any format that can be read."""
+    found = {split: _find(path, stems) for split, stems in STEMS.items()}
+    if found["train"] is None:
+        present = ", ".join(sorted(child.name for child in path.iterdir())[:8]) or "nothing"
+        raise DataError(f"{path}: expected a file named train.tsv, train.txt or similar; found {present}")
+    tables = {split: read_table(file) for split, file in found.items() if file is not None}
+    heldout_file = _find(path, HELDOUT)
+    if found["observed"] is not None and heldout_file is None:
+        raise DataError(
+            f"{path}: {found['observed'].name} tells of held-out entities; expected heldout.tsv to list them"
+        )
+    heldout = None if heldout_file is None else _read_column(heldout_file)
+    return load_tables(name or path.name, tables, heldout)
+
+
+def _find(folder: Path, stems: tuple[str, ...]) -> Path | None:
+    """The file `train.*` or `train2id.*`; an error if there are two to choose from."""
+    wanted = {form for stem in stems for form in (stem, stem + "2id")}
+    matches = sorted(child for child in folder.iterdir() if child.is_file() and child.name.split(".")[0] in wanted)
+    if len(matches) > 1:
+        raise DataError(f"{folder}: {matches[0].name} and {matches[1].name} are both a {stems[0]} file; keep one")
+    return matches[0] if matches else None
+
+
+def _read_column(path: Path) -> list[str]:
+    """A one-column file of names; blank lines are skipped."""
+    with open_text(path) as stream:
+        return [line.rstrip("\r\n") for line in Lines(stream, path) if line.strip()]
+
+
+def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], tuple[str, ...]]:
+    """Take the missing validation or test facts out of train, keeping every entity and relation known to it."""
+    missing = [split for split in ("valid", "test") if split not in parts]
+    train = parts["train"]
+    order = np.random.default_rng(0).permutation(len(train))
+    share = max(1, round(SHARE_HELD_BACK * len(train)))
+    uses_entity = np.bincount(train[:, [0, 2]].ravel())
+    uses_relation = np.bincount(train[:, 1])
+    taken: list[int] = []
+    for row in order.tolist():
+        if len(taken) == share * len(missing):
+            break
+        head, relation, tail = train[row].tolist()
+        ends = 2 if head == tail else 1
+        if uses_entity[head] > ends and uses_entity[tail] > ends and uses_relation[relation] > 1:
+            taken.append(row)
+            uses_entity[[head, tail]] -= ends
+            uses_relation[relation] -= 1
+    share = len(taken) // len(missing)
+    split = dict(parts)
+    rows = np.array(taken[: share * len(missing)], dtype=np.int64)
+    for position, name in enumerate(missing):
+        split[name] = train[np.sort(rows[position * share : (position + 1) * share])]
+    split["train"] = np.delete(train, rows, axis=0)
+    sizes = " and ".join(f"{len(split[name]):,} for {name}" for name in missing)
+    return split, (f"no {' or '.join(missing)} file: {sizes} taken from train at random (seed 0)",)

@@ -1,0 +1,69 @@
+"""From tables of names to arrays of ids."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Int
+
+from hmem.graph.names import Names, Vocabulary
+from hmem.graph.triples import Triples, first_occurrences
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Interned:
+    """The facts of one table, and the vocabulary in which their ids are read."""
+
+    vocab: Vocabulary
+    triples: Triples
+    duplicates: int  # rows that repeated an earlier one and were dropped
+
+
+def intern(table: pa.Table, vocab: Vocabulary | None = None) -> Interned:
+    """Number the names of a (head, relation, tail) table, going on from `vocab` where one is given.
+
+    Ids follow the order of first appearance, column by column: the relations, then the heads, then the tails.
+    Repeated facts are dropped and counted.
+    """
+    vocab = vocab or Vocabulary()
+    relations, relation_ids = _encode(table.column("relation"), vocab.relations)
+    entities, heads = _encode(table.column("head"), vocab.entities)
+    entities, tails = _encode(table.column("tail"), entities)
+    triples = np.empty((len(heads), 3), dtype=np.int32)
+    triples[:, 0], triples[:, 1], triples[:, 2] = heads, relation_ids, tails
+    keep = first_occurrences(triples)
+    duplicates = int(len(keep) - keep.sum())
+    if duplicates:
+        triples = triples[keep]
+    return Interned(vocab=Vocabulary(entities, relations), triples=triples, duplicates=duplicates)
+
+
+def _encode(column: pa.ChunkedArray, names: Names) -> tuple[Names, Int[np.ndarray, " n"]]:
+    """The ids of a column's values, and `names` with the new values appended."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    column = column.unify_dictionaries()
+    if column.num_chunks == 0:
+        return names, np.empty(0, dtype=np.int32)
+    codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    values = column.chunk(0).dictionary.cast(pa.string())
+    if not _appear_in_order(codes, len(values)):  # sorted categories, or a slice of a larger table
+        return _encode(column.cast(column.type.value_type), names)
+    known = names.to_arrow()
+    new = values.filter(pc.invert(pc.is_in(values, value_set=known)))
+    if len(new):
+        names = names.extended(new)
+    ids = pc.index_in(values, value_set=names.to_arrow()).to_numpy().astype(np.int32)
+    return names, ids[np.concatenate(codes)]
+
+
+def _appear_in_order(chunks: list[Int[np.ndarray, " _"]], size: int) -> bool:
+    """Whether the codes 0 … size − 1 all occur, and for the first time in that order."""
+    highest = -1
+    for codes in filter(len, chunks):
+        peaks = np.maximum(np.maximum.accumulate(codes), highest)
+        if peaks[0] > highest + 1 or (np.diff(peaks) > 1).any():
+            return False
+        highest = int(peaks[-1])
+    return highest == size - 1

@@ -1,0 +1,145 @@
+"""Names and the integers that stand for them."""
+
+import difflib
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
+
+from hmem.errors import UnknownNameError
+
+
+class Names:
+    """The names of one kind of thing, numbered from 0 in the order in which they were first seen.
+
+    The names stay in an Arrow array until one is added or looked up, so a graph that is only read and ranked
+    never pays for millions of Python strings.
+    """
+
+    def __init__(self, kind: str, names: Iterable[str] | pa.Array = ()) -> None:
+        self.kind = kind
+        self._arrow: pa.Array | None = names if isinstance(names, pa.Array) else None
+        self._list: list[str] | None = None if self._arrow is not None else list(names)
+        self._ids: dict[str, int] | None = None
+
+    def __len__(self) -> int:
+        held = self._arrow if self._list is None else self._list
+        assert held is not None
+        return len(held)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_list())
+
+    def __getitem__(self, index: int) -> str:
+        if self._list is None:
+            return str(self._arrow[index].as_py())  # type: ignore[index]
+        return self._list[index]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Names) and self.to_list() == other.to_list()
+
+    def __repr__(self) -> str:
+        return f"Names({self.kind!r}, {len(self)} names)"
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_list(self) -> list[str]:
+        if self._list is None:
+            assert self._arrow is not None
+            self._list = self._arrow.to_pylist()
+        return self._list
+
+    def to_arrow(self) -> pa.Array:
+        if self._arrow is None or len(self._arrow) != len(self):
+            self._arrow = pa.array(self.to_list(), pa.string())
+        return self._arrow
+
+    def extended(self, more: pa.Array) -> "Names":
+        """These names followed by `more`, which must not repeat any of them."""
+        return Names(self.kind, pa.concat_arrays([self.to_arrow(), more]))
+
+    def add(self, name: str) -> int:
+        """The id of `name`, which is given the next free one if it is new."""
+        ids = self._index()
+        known = ids.get(name)
+        if known is not None:
+            return known
+        ids[name] = len(self.to_list())
+        self.to_list().append(name)
+        return ids[name]
+
+    def get(self, name: str) -> int | None:
+        return self._index().get(name)
+
+    def id_of(self, name: str) -> int:
+        found = self._index().get(name)
+        if found is None:
+            raise UnknownNameError(self._unknown(name))
+        return found
+
+    def ids_of(self, names: Sequence[str]) -> Int[np.ndarray, " n"]:
+        return np.array([self.id_of(name) for name in names], dtype=np.int64)
+
+    def closest(self, name: str, count: int = 3) -> list[str]:
+        """The names most like `name`: sharing its letters in any case or punctuation first, then by spelling."""
+        wanted = _letters(name)
+        pieces = _trigrams(wanted)
+
+        def overlap(candidate: str) -> float:
+            letters = _letters(candidate)
+            if letters == wanted:
+                return 2.0
+            if wanted and letters.startswith(wanted):
+                return 1.0 + len(wanted) / len(letters)
+            theirs = _trigrams(letters)
+            return len(pieces & theirs) / max(1, len(pieces | theirs))
+
+        shortlist = [found for found in heapq.nlargest(50, self.to_list(), key=overlap) if overlap(found) > 0.15]
+        return sorted(shortlist, key=lambda found: (-overlap(found) - _similarity(wanted, found), found))[:count]
+
+    def _index(self) -> dict[str, int]:
+        if self._ids is None:
+            self._ids = {name: position for position, name in enumerate(self.to_list())}
+        return self._ids
+
+    def _unknown(self, name: str) -> str:
+        shown = name if len(name) <= 80 else name[:77] + "..."
+        near = self.closest(name) if len(name) <= 200 else []
+        hint = "; closest: " + ", ".join(f'"{found}"' for found in near) if near else ""
+        return f'no {self.kind} "{shown}"{hint}'
+
+
+class Vocabulary:
+    """The names of a graph's entities and relations."""
+
+    def __init__(self, entities: Names | Iterable[str] = (), relations: Names | Iterable[str] = ()) -> None:
+        self.entities = entities if isinstance(entities, Names) else Names("entity", entities)
+        self.relations = relations if isinstance(relations, Names) else Names("relation", relations)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self.entities == other.entities and self.relations == other.relations
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self.entities)} entities, {len(self.relations)} relations)"
+
+
+def _letters(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())
+
+
+def _trigrams(text: str) -> set[str]:
+    padded = f" {text} "
+    return {padded[start : start + 3] for start in range(max(1, len(padded) - 2))}
+
+
+def _similarity(wanted: str, found: str) -> float:
+    return difflib.SequenceMatcher(None, wanted, _letters(found)).ratio()

@@ -1,0 +1,248 @@
+"""Who is linked to whom, and how: the edges of every entity, ready to be superposed."""
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from hmem.graph.triples import LARGEST_KEY, Triples
+
+FILLER_BITS = 32  # an edge of one entity is packed as role << 32 | filler
+CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class FlatEdges:
+    """The edges of several entities end to end: edge c belongs to the `owner[c]`-th entity that was asked for."""
+
+    owner: Int[np.ndarray, " N"]
+    roles: Int[np.ndarray, " N"]
+    fillers: Int[np.ndarray, " N"]
+
+
+class Neighborhoods:
+    """Every entity's edges, sorted by role and then by filler.
+
+    The facts known at the start are compressed rows that are never changed or copied: row e is
+    `roles[offsets[e]:offsets[e+1]]` and the same of `fillers`. Facts that come or go later live in two small
+    dictionaries on top. Whatever was added and removed, in whichever order, the edges equal those of an index built
+    afresh from the facts that remain.
+    """
+
+    def __init__(
+        self,
+        offsets: Int[np.ndarray, " rows"],
+        roles: Int[np.ndarray, " M"],
+        fillers: Int[np.ndarray, " M"],
+        num_relations: int,
+    ) -> None:
+        self.offsets, self.roles, self.fillers = offsets, roles, fillers
+        self.num_relations = num_relations
+        self._num_entities = len(offsets) - 1
+        self._keys: Int[np.ndarray, " M"] | None = None  # owner · 2R + role of every base edge, made when asked for
+        self._added: dict[int, list[int]] = {}  # entity -> sorted packed edges
+        self._removed: dict[int, list[int]] = {}  # the same, for edges of the base
+
+    @classmethod
+    def build(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
+        """Index the facts; repeated ones count once."""
+        owners = num_entities * 2 * num_relations
+        if owners * max(num_entities, 1) <= LARGEST_KEY:
+            return cls._build_packed(triples, num_entities, num_relations)
+        return cls._build_lexical(triples, num_entities, num_relations)
+
+    @classmethod
+    def _build_packed(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
+        """Sort one int64 per edge in place: the least memory and time there is."""
+        num_facts = len(triples)
+        num_roles = 2 * num_relations
+        keys = np.empty(2 * num_facts, dtype=np.int64)  # (owner · 2R + role) · E + filler
+        for start in range(0, num_facts, CHUNK):  # chunks keep the temporaries small
+            head, relation, tail = triples[start : start + CHUNK].T.astype(np.int64)
+            here = slice(2 * start, 2 * start + len(head))
+            there = slice(2 * start + len(head), 2 * start + 2 * len(head))
+            keys[here] = (head * num_roles + relation + num_relations) * num_entities + tail
+            keys[there] = (tail * num_roles + relation) * num_entities + head
+        keys.sort()
+        if num_facts and (keys[1:] == keys[:-1]).any():
+            keys = np.unique(keys)
+        roles = np.empty(len(keys), dtype=_smallest_type(num_roles))
+        fillers = np.empty(len(keys), dtype=np.int32)
+        counts = np.zeros(num_entities, dtype=np.int64)
+        for start in range(0, len(keys), CHUNK):
+            rest, fillers[start : start + CHUNK] = np.divmod(keys[start : start + CHUNK], num_entities)
+            owner, roles[start : start + CHUNK] = np.divmod(rest, num_roles)
+            counts += np.bincount(owner, minlength=num_entities)
+        return cls(_offsets(counts), roles, fillers, num_relations)
+
+    @classmethod
+    def _build_lexical(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
+        """The same for graphs so large that an edge does not fit into 63 bits."""
+        head, relation, tail = np.unique(triples, axis=0).T
+        owner = np.concatenate([head, tail])
+        role = np.concatenate([relation + num_relations, relation])
+        filler = np.concatenate([tail, head])
+        order = np.lexsort((filler, role, owner))
+        roles = role[order].astype(_smallest_type(2 * num_relations))
+        counts = np.bincount(owner, minlength=num_entities)
+        return cls(_offsets(counts), roles, filler[order].astype(np.int32), num_relations)
+
+    @property
+    def num_entities(self) -> int:
+        return self._num_entities
+
+    @property
+    def num_roles(self) -> int:
+        return 2 * self.num_relations
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether facts have come or gone since the index was built."""
+        return bool(self._added or self._removed)
+
+    def grow(self, num_entities: int) -> None:
+        """Make room for entities that came later; they have no edges yet."""
+        self._num_entities = max(self._num_entities, num_entities)
+
+    def contains(self, head: int, relation: int, tail: int) -> bool:
+        return 0 <= relation < self.num_relations and self._has(head, self._pack(relation + self.num_relations, tail))
+
+    def add(self, head: int, relation: int, tail: int) -> bool:
+        """Store a fact; False if it was there already."""
+        if not 0 <= relation < self.num_relations:
+            raise IndexError(f"relation {relation} is not one of the {self.num_relations} of this index")
+        if self.contains(head, relation, tail):
+            return False
+        self.grow(max(head, tail) + 1)
+        self._add_edge(head, self._pack(relation + self.num_relations, tail))
+        self._add_edge(tail, self._pack(relation, head))
+        return True
+
+    def remove(self, head: int, relation: int, tail: int) -> bool:
+        """Forget a fact; False if it was not there."""
+        if not self.contains(head, relation, tail):
+            return False
+        self._remove_edge(head, self._pack(relation + self.num_relations, tail))
+        self._remove_edge(tail, self._pack(relation, head))
+        return True
+
+    def edges_of(self, entity: int) -> tuple[Int[np.ndarray, " K"], Int[np.ndarray, " K"]]:
+        """The roles and fillers of one entity, sorted by role and then by filler."""
+        roles, fillers = self._base(entity)
+        added, removed = self._added.get(entity), self._removed.get(entity)
+        if added is None and removed is None:
+            return roles, fillers
+        packed = (roles.astype(np.int64) << FILLER_BITS) | fillers
+        if removed is not None:
+            packed = np.delete(packed, np.searchsorted(packed, removed))
+        if added is not None:
+            packed = np.insert(packed, np.searchsorted(packed, added), added)
+        return (packed >> FILLER_BITS).astype(self.roles.dtype), (packed & (2**FILLER_BITS - 1)).astype(np.int32)
+
+    def answers(self, entity: int, role: int) -> Int[np.ndarray, " K"]:
+        """The fillers of one role of one entity, sorted."""
+        roles, fillers = self.edges_of(entity)
+        return fillers[np.searchsorted(roles, role) : np.searchsorted(roles, role, side="right")]
+
+    def answer_ranges(
+        self, entities: Int[np.ndarray, " B"], roles: Int[np.ndarray, " B"]
+    ) -> tuple[Int[np.ndarray, " B"], Int[np.ndarray, " B"]]:
+        """Where in `fillers` the answers to many (entity, role) queries begin and end; of an unchanged index only."""
+        assert not self.is_changed, "ranges speak of the facts the index was built from"
+        if self._keys is None:
+            owner = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+            self._keys = owner * self.num_roles + self.roles
+        wanted = entities.astype(np.int64) * self.num_roles + roles
+        return np.searchsorted(self._keys, wanted), np.searchsorted(self._keys, wanted, side="right")
+
+    def degrees(self, entities: Int[np.ndarray, " B"]) -> Int[np.ndarray, " B"]:
+        """How many edges each entity has."""
+        end = len(self.offsets) - 1  # an entity that came later has an empty row there
+        counts: Int[np.ndarray, " B"] = (
+            self.offsets[np.minimum(entities + 1, end)] - self.offsets[np.minimum(entities, end)]
+        )
+        if self.is_changed:
+            change = [len(self._added.get(e, ())) - len(self._removed.get(e, ())) for e in entities.tolist()]
+            counts += np.array(change, dtype=np.int64)
+        return counts
+
+    def lookup(self, entities: Int[np.ndarray, " B"]) -> FlatEdges:
+        """The edges of several entities, without padding."""
+        touched = self.is_changed and any(e in self._added or e in self._removed for e in entities.tolist())
+        counts = self.degrees(entities)
+        owner = np.repeat(np.arange(len(entities)), counts)
+        if touched or (len(entities) and int(entities.max()) >= len(self.offsets) - 1):
+            pieces = [self.edges_of(entity) for entity in entities.tolist()]
+            roles = np.concatenate([roles for roles, _ in pieces])
+            return FlatEdges(owner, roles, np.concatenate([fillers for _, fillers in pieces]))
+        before = np.cumsum(counts) - counts  # where each entity's edges begin in the result
+        position = np.arange(len(owner)) - np.repeat(before - self.offsets[entities], counts)
+        return FlatEdges(owner, self.roles[position], self.fillers[position])
+
+    def to_triples(self) -> Triples:
+        """The facts, sorted by head, relation, tail."""
+        edges = self.lookup(np.arange(self.num_entities))
+        right = edges.roles >= self.num_relations
+        relation = edges.roles[right].astype(np.int32) - self.num_relations
+        return np.stack([edges.owner[right].astype(np.int32), relation, edges.fillers[right]], axis=1)
+
+    def _base(self, entity: int) -> tuple[Int[np.ndarray, " K"], Int[np.ndarray, " K"]]:
+        if entity >= len(self.offsets) - 1:
+            return self.roles[:0], self.fillers[:0]
+        row = slice(self.offsets[entity], self.offsets[entity + 1])
+        return self.roles[row], self.fillers[row]
+
+    @staticmethod
+    def _pack(role: int, filler: int) -> int:
+        return role << FILLER_BITS | filler
+
+    def _in_base(self, entity: int, edge: int) -> bool:
+        roles, fillers = self._base(entity)
+        role, filler = edge >> FILLER_BITS, edge & (2**FILLER_BITS - 1)
+        run = fillers[np.searchsorted(roles, role) : np.searchsorted(roles, role, side="right")]
+        place = int(np.searchsorted(run, filler))
+        return place < len(run) and int(run[place]) == filler
+
+    def _has(self, entity: int, edge: int) -> bool:
+        if _contains(self._added.get(entity, ()), edge):
+            return True
+        return self._in_base(entity, edge) and not _contains(self._removed.get(entity, ()), edge)
+
+    def _add_edge(self, entity: int, edge: int) -> None:
+        if not _discard(self._removed, entity, edge):
+            _include(self._added, entity, edge)
+
+    def _remove_edge(self, entity: int, edge: int) -> None:
+        if not _discard(self._added, entity, edge):
+            _include(self._removed, entity, edge)
+
+
+def _offsets(counts: Int[np.ndarray, " E"]) -> Int[np.ndarray, " rows"]:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _smallest_type(num_roles: int) -> type[np.signedinteger]:
+    return np.int16 if num_roles <= np.iinfo(np.int16).max else np.int32
+
+
+def _contains(in_order: list[int] | tuple[()], edge: int) -> bool:
+    place = bisect_left(in_order, edge)
+    return place < len(in_order) and in_order[place] == edge
+
+
+def _include(overlay: dict[int, list[int]], entity: int, edge: int) -> None:
+    edges = overlay.setdefault(entity, [])
+    if not _contains(edges, edge):  # a self loop's two edges have different roles, so this is only a repeated call
+        insort(edges, edge)
+
+
+def _discard(overlay: dict[int, list[int]], entity: int, edge: int) -> bool:
+    """Take the edge out if it is there; an entity without changes leaves no trace."""
+    edges = overlay.get(entity, [])
+    if not _contains(edges, edge):
+        return False
+    edges.pop(bisect_left(edges, edge))
+    if not edges:
+        del overlay[entity]
+    return True

@@ -1,0 +1,87 @@
+"""Which three columns of a table are the head, the relation and the tail."""
+
+import difflib
+from collections.abc import Sequence
+
+from hmem.errors import ConfigError, DataError
+
+# The columns of the head, the relation and the tail, each by name or by position counted from 0.
+Columns = Sequence[str | int]
+Positions = tuple[int, int, int]
+
+_ENDS = {
+    "head": "tail",
+    "subject": "object",
+    "source": "target",
+    "from": "to",
+    "start": "end",
+    "src": "dst",
+    "subj": "obj",
+    "start_id": "end_id",
+}
+_RELATIONS = ("relation", "predicate")  # either wins over the other words
+_OTHER_RELATIONS = ("rel", "pred", "relationship", "property", "edge", "edge_type", "label", "type")
+_INITIALS = (("h", "r", "t"), ("s", "p", "o"))
+
+
+def check_columns(columns: Columns) -> None:
+    """Refuse, before any file is opened, what can never name three columns."""
+    if isinstance(columns, str) or len(columns) != 3 or len(set(columns)) != 3:
+        raise ConfigError(f"columns={columns!r} must name three different columns: the head, the relation, the tail")
+    if any(isinstance(column, int) and column < 0 for column in columns):
+        raise ConfigError(f"columns={columns!r} must count the columns from 0")
+
+
+def heading(names: Sequence[str]) -> Positions | None:
+    """Where the head, the relation and the tail stand, if `names` read like the heading of a table of triples.
+
+    Known, in any case and any order: head/tail, subject/object, source/target, from/to and the like together with
+    relation, predicate, type and the like; h/r/t; s/p/o. Other columns may stand between them. Two candidates for
+    one place are no heading, save that relation and predicate win over the vaguer words.
+    """
+    words = [name.strip().lstrip("#:").strip().lower() for name in names]
+    found = [three for three in _INITIALS if set(three) <= set(words)]
+    ends = [(head, tail) for head, tail in _ENDS.items() if head in words and tail in words]
+    relations = [word for word in _RELATIONS if word in words] or [word for word in _OTHER_RELATIONS if word in words]
+    if len(relations) == 1:
+        found += [(head, relations[0], tail) for head, tail in ends]
+    if len(found) != 1 or any(words.count(word) > 1 for word in found[0]):
+        return None
+    head, relation, tail = found[0]
+    return words.index(head), words.index(relation), words.index(tail)
+
+
+def find_columns(names: Sequence[str] | None, width: int, columns: Columns | None, where: str) -> Positions | None:
+    """The positions of the three columns, or None where only `columns` could tell.
+
+    Without `columns`, the heading decides, or else exactly three columns are taken in their order. `names` is None
+    for a table without heading; `where` begins the message of an error.
+    """
+    if columns is None:
+        named = heading(names) if names is not None else None
+        return named or ((0, 1, 2) if width == 3 else None)
+    head, relation, tail = (_position(column, names, width, where) for column in columns)
+    if len({head, relation, tail}) < 3:
+        raise ConfigError(f"columns={columns!r} must name three different columns of {where}")
+    return head, relation, tail
+
+
+def _position(column: str | int, names: Sequence[str] | None, width: int, where: str) -> int:
+    if isinstance(column, int):
+        if column >= width:
+            raise DataError(f"{where}: no column {column}; there are {width}, counted from 0")
+        return column
+    if names is None:
+        raise ConfigError(f'column "{column}" is a name, but header=False says there are none; give its position')
+    if names.count(column) > 1:
+        raise DataError(f'{where}: {names.count(column)} columns are named "{column}"; give the position instead')
+    if column not in names:
+        closest = difflib.get_close_matches(column, names, n=1)
+        hint = f'; closest: "{closest[0]}"' if closest else ""
+        raise DataError(f'{where}: no column "{column}" among {_listed(names)}{hint}')
+    return names.index(column)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f'"{name}"' for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,0 +1,40 @@
+"""The slow scan of delimited text: it finds and explains the first bad line, or reads the file after all."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from hmem.errors import DataError
+from hmem.graph.readers.layout import Layout
+from hmem.graph.readers.lines import Lines, open_text
+from hmem.graph.readers.rows import Row, rows
+from hmem.graph.readers.table import ROLES, TableBuilder
+
+
+def scan(path: Path, layout: Layout) -> pa.Table:
+    """The triples of `path`, row by row; the first row that is none is a DataError with its line.
+
+    Blank lines are skipped.
+    """
+    builder = TableBuilder()
+    with open_text(path) as stream:
+        stream.read(layout.offset)
+        for row in rows(Lines(stream, path, layout.lines), layout.delimiter, layout.quoted):
+            fields = row.fields
+            if len(fields) == layout.width and all(fields[position] for position in layout.columns):
+                head, relation, tail = (fields[position] for position in layout.columns)
+                builder.add(head, relation, tail)
+            elif not row.blank:
+                raise DataError(f"{path}:{row.number}: {_what_is_wrong(row, layout)}")
+    if not len(builder):
+        raise DataError(f"{path}: expected rows of head, relation and tail, found only a heading")
+    return builder.finish()
+
+
+def _what_is_wrong(row: Row, layout: Layout) -> str:
+    if len(row.fields) != layout.width:
+        return f"{layout.expected()}, found {len(row.fields)}"
+    role, position = next(
+        (role, position) for role, position in zip(ROLES, layout.columns, strict=True) if not row.fields[position]
+    )
+    return f"expected a {role} in field {position + 1} of {layout.width}, found it empty"

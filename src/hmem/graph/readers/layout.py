@@ -1,0 +1,82 @@
+"""How a delimited text file is laid out, told from its name, its first row and what the caller knows."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from hmem.errors import ConfigError, DataError
+from hmem.graph.readers.columns import Columns, Positions, find_columns, heading
+from hmem.graph.readers.lines import Lines, open_text
+from hmem.graph.readers.rows import Row, delimiter_name, rows, split
+
+# What may separate the fields, by kind of file; the first is assumed where the first row does not tell.
+_CANDIDATES = {"tsv": "\t", "csv": ",;|\t", "txt": "\t,;| "}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    delimiter: str  # " " means runs of spaces
+    quoted: bool  # fields may stand in quotes, by RFC 4180
+    width: int  # fields in a row
+    columns: Positions  # of the head, the relation and the tail
+    offset: int  # bytes before the first row, after a byte-order mark
+    lines: int  # lines before the first row
+
+    def expected(self) -> str:
+        return f"expected {self.width} {delimiter_name(self.delimiter)}-separated fields"
+
+
+def find_layout(path: Path, kind: str, delimiter: str | None, header: bool | None, columns: Columns | None) -> Layout:
+    """The layout of `path`, a file of kind "tsv" (no quoting), "csv" (quoting) or "txt" (either, by its delimiter)."""
+    if header is None and columns is not None and any(isinstance(column, str) for column in columns):
+        header = True
+    if delimiter is None:
+        delimiter = _guess_delimiter(path, kind)
+    quoted = kind == "csv" or (kind == "txt" and delimiter in ",;")
+    _check_delimiter(delimiter, quoted)
+    with open_text(path) as stream:
+        lines = Lines(stream, path)
+        first = next((row for row in rows(lines, delimiter, quoted) if not row.blank), None)
+        if first is None:
+            raise DataError(f"{path}: expected rows of head, relation and tail, found an empty file")
+        has_header = heading(first.fields) is not None if header is None else header
+        return Layout(
+            delimiter=delimiter,
+            quoted=quoted,
+            width=len(first.fields),
+            columns=_find_columns(path, first, delimiter, has_header, columns),
+            offset=lines.offset if has_header else 0,
+            lines=lines.number if has_header else 0,
+        )
+
+
+def _guess_delimiter(path: Path, kind: str) -> str:
+    candidates = _CANDIDATES[kind]
+    with open_text(path) as stream:
+        line = next((line for line in Lines(stream, path) if line.strip()), "")
+    if kind == "csv":
+        line = re.sub('"[^"]*"', "", line)  # a delimiter inside quotes is none
+    if kind == "txt" and "\t" in line:
+        return "\t"
+    present = [candidate for candidate in candidates if candidate in line]
+    fitting = [candidate for candidate in present if len(split(line, candidate)) == 3]
+    return (fitting or present or candidates)[0]
+
+
+def _check_delimiter(delimiter: str, quoted: bool) -> None:
+    if len(delimiter) != 1 or delimiter in "\r\n\0":
+        raise ConfigError(f"delimiter={delimiter!r} must be a single character, and no line break")
+    if quoted and delimiter == '"':
+        raise ConfigError('delimiter=\'"\' cannot be a quote in CSV; try format="tsv", which has no quoting')
+
+
+def _find_columns(path: Path, first: Row, delimiter: str, has_header: bool, columns: Columns | None) -> Positions:
+    width = len(first.fields)
+    names = first.fields if has_header else None
+    found = find_columns(names, width, columns, f"{path}:{first.number}")
+    if found is None:
+        hint = "; to read three of them, give e.g. columns=(0, 1, 2)" if width > 3 else ""
+        raise DataError(
+            f"{path}:{first.number}: expected 3 {delimiter_name(delimiter)}-separated fields, found {width}{hint}"
+        )
+    return found

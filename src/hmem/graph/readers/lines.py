@@ -1,0 +1,77 @@
+"""The physical lines of a text file, and what shows that a file is not text."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from hmem.errors import DataError
+from hmem.graph.readers.compression import open_bytes
+
+BOM = b"\xef\xbb\xbf"
+_NOT_TEXT = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF89a": "a GIF picture",
+    b"%PDF-": "a PDF document",
+    b"PK\x03\x04": "a zip archive (as .xlsx, .docx and .npz files are)",
+    b"\x7fELF": "a program",
+    b"\xfd7zXZ": "xz-compressed (known are .gz, .bz2 and .zst)",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"SQLite format 3\0": "a SQLite database",
+    b"\x89HDF": "an HDF5 file",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+}
+
+
+def open_text(path: Path) -> io.BufferedReader:
+    """The UTF-8 text of `path`, after its byte-order mark if it has one; plainly binary content is a DataError."""
+    stream = open_bytes(path)
+    try:
+        start = stream.peek(8192)
+        kind = next((kind for magic, kind in _NOT_TEXT.items() if start.startswith(magic)), None)
+        if kind is not None:
+            raise DataError(f"{path}: expected UTF-8 text, found {kind}")
+        if b"\0" in start:
+            before = start[: start.index(b"\0")]
+            raise _nul(path, max(1, len(before.splitlines()) + before.endswith((b"\n", b"\r"))))
+        if start.startswith(BOM):
+            stream.read(len(BOM))
+    except DataError:
+        stream.close()
+        raise
+    return stream
+
+
+class Lines:
+    """The lines of a text, decoded one at a time, with their ends; `number` and `offset` say how far it has read.
+
+    LF, CRLF and CR alone each end a line, as in spreadsheets and in pyarrow.
+    """
+
+    def __init__(self, stream: io.BufferedReader, path: Path, number: int = 0) -> None:
+        self.path = path
+        self.number = number  # of the line read last, counted from 1
+        self.offset = 0  # bytes read
+        self._lines = (line for chunk in stream for line in chunk.splitlines(keepends=True))
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number += 1
+        self.offset += len(line)
+        if b"\0" in line:
+            raise _nul(self.path, self.number)
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{self.path}:{self.number}: byte {error.start + 1} of the line is 0x{line[error.start]:02x}, "
+                "which is not UTF-8; expected UTF-8 text"
+            ) from None
+
+
+def _nul(path: Path, number: int) -> DataError:
+    return DataError(f"{path}:{number}: expected UTF-8 text, found a NUL byte; is this a binary file?")

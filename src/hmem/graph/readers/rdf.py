@@ -1,0 +1,90 @@
+"""RDF files, by the optional dependency pyoxigraph."""
+
+import importlib
+import re
+from array import array
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hmem.errors import ConfigError, DataError
+from hmem.graph.readers.lines import open_text
+from hmem.graph.readers.rdf_names import Names
+from hmem.graph.readers.table import table_of_ids
+
+# The name that pyoxigraph has for each format, by suffix.
+RDF_FORMATS = {
+    "nt": "N_TRIPLES",
+    "nq": "N_QUADS",
+    "ttl": "TURTLE",
+    "trig": "TRIG",
+    "rdf": "RDF_XML",
+    "xml": "RDF_XML",
+    "owl": "RDF_XML",
+    "jsonld": "JSON_LD",
+}
+_PLACE = re.compile(r"^Parser error (at|between) .*?: ")
+# The random number that pyoxigraph gives to a blank node without label: 128 bits, without leading zeros.
+_MADE_UP = re.compile(r"[a-f][0-9a-f]{19,31}")
+
+
+def read_rdf(path: Path, format: str) -> pa.Table:
+    """The triples of an RDF file, in the names of `hmem.graph.readers.rdf_names`; names of graphs are ignored.
+
+    Blank nodes without label are numbered in order of appearance, so that a file always reads alike.
+    """
+    oxigraph = _import_pyoxigraph()
+    kind = getattr(oxigraph.RdfFormat, RDF_FORMATS[format])
+    ids: dict[Any, int] = {}  # of each term, in order of appearance
+    heads, relations, tails = array("i"), array("i"), array("i")
+    prefixes: dict[str, str] = {}
+    with open_text(path) as stream:
+        try:
+            parser = oxigraph.parse(stream, format=kind)
+            for quad in parser:
+                heads.append(ids.setdefault(quad.subject, len(ids)))
+                relations.append(ids.setdefault(quad.predicate, len(ids)))
+                tails.append(ids.setdefault(quad.object, len(ids)))
+                if len(heads) == 1:  # RDF/XML forgets its prefixes at the end of their element
+                    prefixes = dict(parser.prefixes)
+            prefixes |= parser.prefixes
+        except SyntaxError as error:
+            line = "" if error.lineno is None else f":{error.lineno}"
+            raise DataError(f"{path}{line}: not valid {kind.name}: {_PLACE.sub('', error.msg)}") from None
+    if not heads:
+        raise DataError(f"{path}: expected triples, found none")
+    names = pa.array(_name_all(list(ids), Names(prefixes), path, format), pa.string())
+    return table_of_ids([(heads, names), (relations, names), (tails, names)])
+
+
+def _name_all(terms: Sequence[Any], names: Names, path: Path, format: str) -> list[str]:
+    """The names of all terms of a file."""
+    oxigraph = _import_pyoxigraph()
+    all_labelled = format in ("nt", "nq")
+    labels = {term.value for term in terms if isinstance(term, oxigraph.BlankNode)}
+    numbered = (f"_:anon{number}" for number in count(1) if f"anon{number}" not in labels)
+
+    def name(term: Any) -> str:
+        match term:
+            case oxigraph.NamedNode():
+                return names.iri(term.value)
+            case oxigraph.BlankNode():
+                labelled = all_labelled or not _MADE_UP.fullmatch(term.value)
+                return f"_:{term.value}" if labelled else next(numbered)
+            case oxigraph.Literal():
+                direction = getattr(term, "direction", None)  # new in RDF 1.2
+                return names.literal(term.value, term.language, direction and str(direction), term.datatype.value)
+            case _:
+                raise DataError(f"{path}: expected IRIs, literals and blank nodes, found the quoted triple {term}")
+
+    return [name(term) for term in terms]
+
+
+def _import_pyoxigraph() -> Any:
+    try:
+        return importlib.import_module("pyoxigraph")
+    except ImportError:
+        raise ConfigError("RDF files need the package pyoxigraph; pip install 'hmem[rdf]'") from None

@@ -1,0 +1,64 @@
+"""Names for the terms of an RDF file, such that two terms never share one.
+
+- An IRI is shortened by a prefix, `http://dbpedia.org/resource/Paris` to `dbr:Paris`, or kept in full. The prefixes
+  are those of the file and a few well-known ones, which no file can redefine. The rare IRI that is kept in full but
+  begins like a shortened one (`dbr:Paris` is itself a legal IRI) is put between angle brackets.
+- A literal is its text in quotes with its language or datatype: `"Paris"`, `"Paris"@fr`, `"3"^^xsd:integer`. Nothing is
+  escaped: what follows the last quote tells these kinds apart.
+- A blank node is `_:` and its label.
+
+Two files agree on the name of an IRI if they declare the same prefixes.
+"""
+
+import re
+from collections.abc import Mapping
+
+WELL_KNOWN = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "prov": "http://www.w3.org/ns/prov#",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "schema": "http://schema.org/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+    "dbr": "http://dbpedia.org/resource/",
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbp": "http://dbpedia.org/property/",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "obo": "http://purl.obolibrary.org/obo/",
+}
+_XSD_STRING = WELL_KNOWN["xsd"] + "string"
+
+
+_PREFIX = re.compile(r"([^\W\d_][\w.-]*)?")  # what JSON-LD calls a prefix can be any text
+
+
+class Names:
+    """The names of terms under the prefixes that a file declares."""
+
+    def __init__(self, declared: Mapping[str, str]) -> None:
+        sound = {prefix: space for prefix, space in declared.items() if space and _PREFIX.fullmatch(prefix)}
+        prefixes = sound | WELL_KNOWN
+        # Of several prefixes for one namespace, the well-known one is used, or else the first by alphabet.
+        ordered = [*sorted(prefixes.items(), reverse=True), *WELL_KNOWN.items()]
+        self._prefix_of = {space: prefix for prefix, space in ordered}
+        self._lengths = sorted({len(space) for space in self._prefix_of}, reverse=True)
+        self._starts = {f"{prefix}:" for prefix in prefixes}
+
+    def iri(self, iri: str) -> str:
+        for length in self._lengths:  # the longest namespace first
+            prefix = self._prefix_of.get(iri[:length])
+            if prefix is not None and len(iri) > length:
+                return f"{prefix}:{iri[length:]}"
+        scheme, colon, _ = iri.partition(":")
+        return f"<{iri}>" if scheme + colon in self._starts else iri
+
+    def literal(self, text: str, language: str | None, direction: str | None, datatype: str) -> str:
+        if language is not None:
+            return f'"{text}"@{language}' + (f"--{direction}" if direction is not None else "")
+        return f'"{text}"' if datatype == _XSD_STRING else f'"{text}"^^{self.iri(datatype)}'

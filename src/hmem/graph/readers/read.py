@@ -1,0 +1,105 @@
+"""The front door for graphs: one function reads every kind of source that hmem knows.
+
+| source | read as |
+|---|---|
+| path to .tsv, .csv, .txt or any other text | delimited text, one triple per row |
+| path to .parquet | Parquet |
+| path to .nt, .nq, .ttl, .trig, .rdf, .xml, .owl, .jsonld | RDF (needs `pip install 'hmem[rdf]'`) |
+| path to train2id.txt and the like | OpenKE ids, with entity2id.txt and relation2id.txt beside it |
+| any of these and .gz, .bz2 or .zst | the same, decompressed |
+| pandas, polars, pyarrow, anything with `__arrow_c_stream__` | a table |
+| networkx DiGraph, MultiDiGraph | one triple per edge |
+| iterable of tuples of three strings | itself |
+
+Names are kept as they are: nothing is stripped, folded or normalised. Lines end with LF, CRLF or CR; blank lines and a
+byte-order mark are skipped. TSV has no quoting; CSV has that of RFC 4180, line breaks in quotes included.
+"""
+
+import difflib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from hmem.errors import ConfigError, DataError
+from hmem.graph.readers.arrow import read_arrow
+from hmem.graph.readers.columns import Columns, check_columns
+from hmem.graph.readers.compression import bare_path
+from hmem.graph.readers.networkx import NetworkXGraph, read_networkx
+from hmem.graph.readers.openke import is_openke, read_openke
+from hmem.graph.readers.parquet import read_parquet
+from hmem.graph.readers.rdf import RDF_FORMATS, read_rdf
+from hmem.graph.readers.text import read_text
+from hmem.graph.readers.tuples import read_tuples
+
+FORMATS = ("tsv", "csv", "txt", "parquet", *RDF_FORMATS, "openke")
+
+
+def read_table(
+    source: object,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    columns: Columns | None = None,
+) -> pa.Table:
+    """The triples of `source`: a table with columns head, relation and tail of dictionary-encoded text.
+
+    `format` is one of FORMATS where the file's name does not tell. `delimiter` is a single character, told from the
+    name and the first row if not given; " " stands for runs of spaces. `header` says whether the first row names the
+    columns; if not given, a first row such as head/relation/tail or from/type/to does. `columns` names the columns of
+    head, relation and tail, or gives their positions counted from 0; for networkx the middle one is the edge attribute.
+
+    The table has at least one row, and no name in it is empty. Duplicates are kept. Input that cannot be read is one
+    DataError, and nothing is returned of it; settings that do not fit the source are a ConfigError.
+    """
+    if columns is not None:
+        check_columns(columns)
+    if isinstance(source, str | os.PathLike):
+        return _read_file(Path(os.fsdecode(source)), format, delimiter, header, columns)
+    kind = type(source).__name__
+    _refuse(kind, format=format, delimiter=delimiter, header=header)
+    if isinstance(source, NetworkXGraph):
+        return read_networkx(source, columns)
+    if hasattr(source, "__arrow_c_stream__"):
+        return read_arrow(source, columns)
+    if isinstance(source, Iterable) and not isinstance(source, bytes):
+        _refuse(kind, columns=columns)
+        return read_tuples(source)
+    raise DataError(f"expected a path, a table, a graph or triples, found a {kind}")
+
+
+def _read_file(
+    path: Path, format: str | None, delimiter: str | None, header: bool | None, columns: Columns | None
+) -> pa.Table:
+    format = _format_of(path) if format is None else format
+    if format in ("tsv", "csv", "txt"):
+        return read_text(path, format, delimiter, header, columns)
+    _check_format(format)
+    _refuse(format, delimiter=delimiter, header=header)
+    if format == "parquet":
+        return read_parquet(path, columns)
+    _refuse(format, columns=columns)
+    return read_openke(path) if format == "openke" else read_rdf(path, format)
+
+
+def _format_of(path: Path) -> str:
+    if is_openke(path):
+        return "openke"
+    suffix = bare_path(path).suffix.lower().removeprefix(".")
+    return suffix if suffix in FORMATS else "txt"
+
+
+def _check_format(format: str) -> None:
+    if format not in FORMATS:
+        closest = difflib.get_close_matches(format, FORMATS, n=1)
+        hint = f'; did you mean "{closest[0]}"?' if closest else ""
+        raise ConfigError(f'unknown format "{format}"{hint} (known: {", ".join(FORMATS)})')
+
+
+def _refuse(kind: str, **settings: object) -> None:
+    """A setting that would have no effect is refused, rather than ignored."""
+    for name, value in settings.items():
+        if value is not None:
+            raise ConfigError(f"{name}={value!r} has no meaning for {kind}; leave it out")

@@ -1,0 +1,55 @@
+"""The table that every reader returns: columns head, relation and tail, each dictionary-encoded text.
+
+Each chunk of a column has a dictionary of its own, holding just the names that occur in the chunk.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+ROLES = ("head", "relation", "tail")
+TEXT = pa.dictionary(pa.int32(), pa.string())
+_ROWS_PER_CHUNK = 1 << 18
+
+
+class TableBuilder:
+    """Collects triples one by one; `len` is the number of triples so far."""
+
+    def __init__(self) -> None:
+        self._chunks: list[list[pa.Array]] = [[], [], []]
+        self._pending: list[tuple[str, str, str]] = []
+        self._flushed = 0
+
+    def __len__(self) -> int:
+        return self._flushed + len(self._pending)
+
+    def add(self, head: str, relation: str, tail: str) -> None:
+        self._pending.append((head, relation, tail))
+        if len(self._pending) == _ROWS_PER_CHUNK:
+            self._flush()
+
+    def finish(self) -> pa.Table:
+        self._flush()
+        return as_table(self._chunks)
+
+    def _flush(self) -> None:
+        for chunks, names in zip(self._chunks, zip(*self._pending, strict=True), strict=False):
+            chunks.append(pa.array(names, pa.string()).dictionary_encode())
+        self._flushed += len(self._pending)
+        self._pending = []
+
+
+def as_table(columns: Iterable[list[pa.Array]]) -> pa.Table:
+    """The table of three columns given by their chunks."""
+    return pa.table({role: pa.chunked_array(chunks, TEXT) for role, chunks in zip(ROLES, columns, strict=True)})
+
+
+def table_of_ids(columns: Iterable[tuple[Sequence[int], pa.Array]]) -> pa.Table:
+    """The table of three columns given as ids with the names they stand for."""
+    return as_table([_named(np.asarray(ids, dtype=np.int32), names) for ids, names in columns])
+
+
+def _named(ids: np.ndarray[tuple[int], np.dtype[np.int32]], names: pa.Array) -> list[pa.Array]:
+    starts = range(0, len(ids), _ROWS_PER_CHUNK)
+    return [names.take(pa.array(ids[start : start + _ROWS_PER_CHUNK])).dictionary_encode() for start in starts]

@@ -1,0 +1,59 @@
+"""Facts as integers, and the roles they play.
+
+A fact (head, relation, tail) is one row of an int32 array. Seen from its two ends it is two edges:
+
+    head --role relation + R--> tail    (the tail is the head's right neighbour)
+    tail --role relation    --> head    (the head is the tail's left neighbour)
+
+so R relations give 2R roles, and a query is always "entity, role: which fillers?". Inverse relations exist nowhere
+else in the package: files, tables and prediction speak of relations only.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+Triples = Int[np.ndarray, "_ 3"]  # not "n 3": the splits of one dataset differ in length
+
+LARGEST_KEY = np.iinfo(np.int64).max
+
+
+def as_triples(rows: object) -> Triples:
+    """Rows of (head, relation, tail) ids as the int32 array that the whole package passes around."""
+    return np.ascontiguousarray(np.asarray(rows, dtype=np.int32).reshape(-1, 3))
+
+
+def right_role(relation: Int[np.ndarray, "*n"], num_relations: int) -> Int[np.ndarray, "*n"]:
+    """The role under which the head remembers the tail."""
+    return relation + num_relations
+
+
+def mirror_role(role: Int[np.ndarray, "*n"], num_relations: int) -> Int[np.ndarray, "*n"]:
+    """The role of the same fact seen from its other end."""
+    return np.where(role < num_relations, role + num_relations, role - num_relations)
+
+
+def triple_keys(triples: Triples) -> Int[np.ndarray, " n"]:
+    """One int64 per fact, equal exactly when the facts are."""
+    if len(triples) == 0:
+        return np.empty(0, dtype=np.int64)
+    entities = int(triples[:, [0, 2]].max()) + 1
+    relations = int(triples[:, 1].max()) + 1
+    if entities * entities * relations > LARGEST_KEY:
+        return np.unique(triples, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    keys = triples[:, 0].astype(np.int64)
+    keys *= relations
+    keys += triples[:, 1]
+    keys *= entities
+    keys += triples[:, 2]
+    return keys
+
+
+def first_occurrences(triples: Triples) -> Bool[np.ndarray, " n"]:
+    """True for every fact that does not stand earlier in the list."""
+    keys = triple_keys(triples)
+    in_order = np.sort(keys)
+    if not (in_order[1:] == in_order[:-1]).any():  # the usual case, and a third of the cost of finding positions
+        return np.ones(len(triples), dtype=bool)
+    keep = np.zeros(len(triples), dtype=bool)
+    keep[np.unique(keys, return_index=True)[1]] = True
+    return keep

@@ -1,0 +1,71 @@
+"""Explicit memories: assembled from an entity's edges, so they hold what is known now."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from hmem.config import MemoryConfig
+from hmem.memory.binding import make_binding
+from hmem.memory.superpose import Edges, keep_strongest, recall, superpose
+from hmem.memory.weighting import Weighting
+from hmem.model.index import Index
+from hmem.model.query import Drop, Query, unavailable
+from hmem.model.vectors import Vectors
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Attended:
+    """The edges of the asked entities and how strongly each enters the memory."""
+
+    edges: Edges
+    log_weights: Float[Tensor, " N"]
+    absent: Bool[Tensor, " N"]  # withheld or dropped: as if the edge were not there
+
+    @property
+    def weights(self) -> Float[Tensor, " N"]:
+        """In (0, 1); exactly 0 for an edge that is absent."""
+        return self.log_weights.exp().masked_fill(self.absent, 0.0)
+
+
+class ExplicitMemory(nn.Module):
+    """M_i = Σ_c w_c · bind(r_c, e_c) over the edges of the asked entity, the asked fact left out."""
+
+    def __init__(self, config: MemoryConfig, num_relations: int) -> None:
+        super().__init__()
+        self.binding = make_binding(config.binding)
+        self.num_relations = num_relations
+        self.max_neighbors = config.max_neighbors
+        self.weighting: Weighting | None = None  # without it every edge weighs 1/degree
+        if config.weighting == "learned":
+            self.weighting = Weighting(
+                2 * num_relations, config.entity_dim, config.relation_dim, role_bias=config.role_bias
+            )
+
+    def attend(
+        self, query: Query, graph: Index, identity: Float[Tensor, "B de"], vectors: Vectors, drop: Drop | None
+    ) -> Attended:
+        """Look the edges up and weigh them by what is asked."""
+        edges = graph.lookup(query.entity)  # (N,) roles and fillers, without padding
+        absent = unavailable(query, edges, self.num_relations, drop)  # (N,)
+        if self.weighting is None:
+            present = torch.zeros_like(identity[:, 0]).index_add(0, edges.query, (~absent).to(identity.dtype))  # (B,)
+            return Attended(edges, -present.clamp_min(1).log().index_select(0, edges.query), absent)
+        log_weights = logsigmoid(self.weighting(identity, query.role, edges, vectors.roles, vectors.entities))
+        if self.max_neighbors is not None:
+            ranked = log_weights.exp().masked_fill(absent, 0.0)
+            absent = absent | ~keep_strongest(edges, ranked, self.max_neighbors)
+        return Attended(edges, log_weights, absent)
+
+    def assemble(self, query: Query, attended: Attended, vectors: Vectors) -> Float[Tensor, "B D"]:
+        """The superposition of the weighted bindings."""
+        return superpose(self.binding, attended.edges, attended.weights, vectors.roles, vectors.entities)
+
+    def recall(self, query: Query, attended: Attended, vectors: Vectors) -> Float[Tensor, "B de"]:
+        """The same memory of tensor products, unbound without being assembled: Σ_c w_c (r_q·r_c) e_c."""
+        edges = attended.edges
+        alike = vectors.roles @ vectors.roles.mT  # (2R, 2R)
+        pair = query.role.index_select(0, edges.query) * len(alike) + edges.roles
+        return recall(edges, attended.weights, alike.flatten().gather(0, pair), vectors.entities)

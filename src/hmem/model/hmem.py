@@ -1,0 +1,140 @@
+"""The Harmonic Memory Network: the paper in one function, `HMem.answer`."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from hmem.config import MemoryConfig
+from hmem.memory.binding import TensorProduct, make_binding
+from hmem.memory.completion import NoCompletion, make_completion
+from hmem.memory.exact import Copied, ExactChannel
+from hmem.model.explicit import Attended, ExplicitMemory
+from hmem.model.implicit import ImplicitMemory
+from hmem.model.index import Index
+from hmem.model.query import Drop, Query, leads_to_other_answer
+from hmem.model.vectors import Embeddings, Vectors
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Answer:
+    """What a memory gives back before it is compared with anybody."""
+
+    retrieved: Float[Tensor, "B de"]  # e_o
+    attended: Attended | None  # the edges it came from; implicit memories have none
+    copied: Copied | None  # what the exact channel recalls, where the model has one
+
+
+class HMem(nn.Module):
+    """An entity is a superposition of its bindings; completed, and unbound with the asked role, it answers."""
+
+    is_known: Bool[Tensor, " E"]
+
+    def __init__(self, config: MemoryConfig, num_entities: int, num_relations: int) -> None:
+        super().__init__()
+        self.config = config
+        self.num_entities = num_entities
+        self.num_relations = num_relations
+        self.binding = make_binding(config.binding)
+        self.embeddings = Embeddings(config, num_entities, num_relations)
+        self.memory: ExplicitMemory | ImplicitMemory
+        if config.kind == "implicit":
+            self.memory = ImplicitMemory(config, num_entities)
+        else:
+            self.memory = ExplicitMemory(config, num_relations)
+        self.completion = make_completion(
+            self.binding.memory_dim(config.entity_dim, config.relation_dim),
+            config.entity_dim,
+            config.stiffness,
+            config.margin,
+            config.local_weight,
+        )
+        self.exact = ExactChannel(2 * num_relations) if config.exact else None
+        self.log_temperature = nn.Parameter(torch.tensor(math.log(config.temperature)))
+        # An entity that training never met has no identity: its vector is still the noise it started from.
+        self.register_buffer("is_known", torch.ones(num_entities, dtype=torch.bool))
+
+    @property
+    def device(self) -> torch.device:
+        return self.embeddings.entity.device
+
+    def forward(self, query: Query, graph: Index, vectors: Vectors | None = None) -> Float[Tensor, "B E"]:
+        """The score of every entity as an answer: −τ‖e_o − e_x‖², or log p(x) with the exact channel."""
+        vectors = vectors or self.embeddings()
+        answer = self.answer(query, graph, vectors)
+        scores = self.compare(answer.retrieved, vectors.entities)  # (B, E)
+        if answer.copied is None or answer.attended is None:
+            return scores
+        return answer.copied.mixed_with(scores.log_softmax(1), answer.attended.edges)
+
+    def answer(self, query: Query, graph: Index, vectors: Vectors, drop: Drop | None = None) -> Answer:
+        """Sections 2 to 4 of the paper, line by line."""
+        identity = self.identify(query, vectors, drop)  # (B, de) who is asked about; zero for someone new
+        if isinstance(self.memory, ImplicitMemory):
+            attended = None
+            memory = self.memory.assemble(query)  # (B, D) learned
+        else:
+            attended = self.memory.attend(query, graph, identity, vectors, drop)  # (N,) weighted edges
+            if self._is_linear(drop):
+                retrieved = self.memory.recall(query, attended, vectors)  # (B, de) memory and unbinding in one
+                return self._finish(query, retrieved, attended, drop)
+            memory = self.memory.assemble(query, attended, vectors)  # (B, D) the superposed neighbourhood
+        completed = self.completion(memory, identity)  # (B, D) the Harmony maximum near it
+        if drop is not None:
+            completed = drop.noise.dropout(completed, drop.memory)
+        retrieved = self.binding.unbind(vectors.roles.index_select(0, query.role), completed)  # (B, de)
+        return self._finish(query, retrieved, attended, drop)
+
+    def compare(self, retrieved: Float[Tensor, "B de"], candidates: Float[Tensor, "C de"]) -> Float[Tensor, "B C"]:
+        """−τ‖e_o − e_x‖² of every candidate, as one matrix product."""
+        # −‖a − b‖² = 2 a·b − ‖b‖² − ‖a‖²
+        crossed = torch.addmm(-candidates.square().sum(1), retrieved, candidates.mT, alpha=2)  # (B, C)
+        return self.log_temperature.exp() * (crossed - retrieved.square().sum(1, keepdim=True))
+
+    def identify(self, query: Query, vectors: Vectors, drop: Drop | None = None) -> Float[Tensor, "B de"]:
+        """e_i as the weights and the bias see it: zero for an entity that came after training, or plays one."""
+        if not self.config.identity:
+            return vectors.entities.new_zeros(len(query), vectors.entities.shape[1])
+        row = query.entity.clamp_max(self.num_entities - 1)
+        known = self.is_known.index_select(0, row) & (query.entity < self.num_entities)
+        if drop is not None and drop.identity > 0:
+            known = known & ~drop.noise.chosen(len(query), drop.identity)
+        return vectors.entities.index_select(0, row) * known[:, None]
+
+    def _is_linear(self, drop: Drop | None) -> bool:
+        """Whether the answer can be had without assembling the memory: tensor products, left as they are."""
+        untouched = isinstance(self.completion, NoCompletion) and (drop is None or drop.memory == 0)
+        return untouched and isinstance(self.binding, TensorProduct)
+
+    def _finish(
+        self, query: Query, retrieved: Float[Tensor, "B de"], attended: Attended | None, drop: Drop | None
+    ) -> Answer:
+        if drop is not None:
+            retrieved = drop.noise.dropout(retrieved, drop.retrieved)
+        copied = None
+        if self.exact is not None and attended is not None:
+            absent = attended.absent
+            if query.target is not None:  # in training, other known answers are not rivals
+                absent = absent | leads_to_other_answer(query, attended.edges)
+            copied = self.exact(query.role, attended.edges, attended.log_weights, absent)
+        return Answer(retrieved, attended, copied)
+
+
+class ModelScorer:
+    """A model on a graph, as evaluation asks it."""
+
+    def __init__(self, model: HMem, graph: Index) -> None:
+        self.model = model.eval()
+        self.graph = graph
+        with torch.inference_mode():
+            self.vectors = model.embeddings()
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
+        scores: Tensor = self.model(Query(entities, roles), self.graph, self.vectors)
+        return scores

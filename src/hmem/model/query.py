@@ -1,0 +1,97 @@
+"""A batch of questions, and what must not be looked up while answering them."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from hmem.memory.superpose import Edges
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Query:
+    """Which fillers stand in `role` of `entity`? With a `target`, the fact that gives this answer is withheld."""
+
+    entity: Int[Tensor, " B"]
+    role: Int[Tensor, " B"]
+    target: Int[Tensor, " B"] | None = None
+
+    def __len__(self) -> int:
+        return len(self.entity)
+
+
+class Noise:
+    """The random choices of one training step; the same seed and step give the same choices after a restart."""
+
+    def __init__(self, seed: int, step: int, device: torch.device) -> None:
+        self.generator = torch.Generator(device).manual_seed((seed << 32) + step)
+        self.device = device
+
+    def chosen(self, count: int, share: float) -> Bool[Tensor, " n"]:
+        """True for each of `count` things with probability `share`."""
+        return torch.rand(count, generator=self.generator, device=self.device) < share
+
+    def dropout(self, values: Float[Tensor, "*shape"], share: float) -> Float[Tensor, "*shape"]:
+        """Values with a share of them zeroed and the rest scaled up to keep the mean."""
+        if share == 0:
+            return values
+        kept = torch.rand(values.shape, generator=self.generator, device=self.device) >= share
+        return values * kept / (1 - share)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drop:
+    """What one training step leaves out at random, so that the model does not lean on it."""
+
+    noise: Noise
+    memory: float = 0.0  # coordinates of the completed memory
+    retrieved: float = 0.0  # coordinates of the retrieved vector
+    neighbor: float = 0.0  # whole edges
+    identity: float = 0.0  # who is asked about
+    link: float = 0.0  # every edge between the two entities, not only the asked fact
+
+
+def other_answers(query: Query, edges: Edges) -> tuple[Int[Tensor, " K"], Int[Tensor, " K"]]:
+    """The answers besides the target that the facts give to each query, as (row, filler), sorted by both."""
+    given = edges.roles == query.role.index_select(0, edges.query)
+    if query.target is not None:
+        given = given & (edges.fillers != query.target.index_select(0, edges.query))
+    place = given.nonzero().squeeze(1)
+    return edges.query.index_select(0, place), edges.fillers.index_select(0, place)
+
+
+def leads_to_other_answer(query: Query, edges: Edges) -> Bool[Tensor, " N"]:
+    """The edges, in whatever role, to an entity that is a known answer but not the target."""
+    row, filler = other_answers(query, edges)
+    if len(row) == 0:
+        return torch.zeros_like(edges.query, dtype=torch.bool)
+    width = edges.fillers.max() + 1
+    known, cell = row * width + filler, edges.query * width + edges.fillers  # `known` is sorted, as the edges are
+    place = torch.searchsorted(known, cell).clamp_max(len(known) - 1)
+    return known.index_select(0, place) == cell
+
+
+def withheld(query: Query, edges: Edges, num_relations: int) -> Bool[Tensor, " N"]:
+    """The edges that state the asked fact. The mirrored edge lies in the other entity's memory, except for a fact about
+    an entity and itself, whose two edges both lie here."""
+    assert query.target is not None
+    role = query.role.index_select(0, edges.query)
+    target = query.target.index_select(0, edges.query)
+    entity = query.entity.index_select(0, edges.query)
+    mirror = torch.where(role < num_relations, role + num_relations, role - num_relations)
+    states_it = (edges.roles == role) | ((edges.roles == mirror) & (target == entity))
+    return states_it & (edges.fillers == target)
+
+
+def unavailable(query: Query, edges: Edges, num_relations: int, drop: Drop | None) -> Bool[Tensor, " N"]:
+    """The edges that this question must be answered without."""
+    if query.target is None:
+        return torch.zeros_like(edges.query, dtype=torch.bool)
+    absent = withheld(query, edges, num_relations)
+    if drop is not None and drop.neighbor > 0:
+        absent = absent | drop.noise.chosen(len(edges.query), drop.neighbor)
+    if drop is not None and drop.link > 0:
+        unlinked = drop.noise.chosen(len(query), drop.link).index_select(0, edges.query)  # (N,)
+        absent = absent | (unlinked & (edges.fillers == query.target.index_select(0, edges.query)))
+    return absent

@@ -1,0 +1,278 @@
+"""Training: withhold a fact, ask for it from both ends, and step towards the answer."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from hmem.config import Config, TrainingConfig
+from hmem.errors import NonFiniteError
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.triples import Triples
+from hmem.memory.conjugate_gradient import warn_if_unconverged
+from hmem.model.hmem import HMem
+from hmem.model.index import FrozenIndex
+from hmem.model.query import Drop, Noise, Query
+from hmem.training.loss import answer_loss
+from hmem.training.schedule import rate
+from hmem.training.state import State
+
+LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """Where a run stands, for bars and logs."""
+
+    epoch: int
+    epochs: int
+    step: int
+    share: float  # of the whole run, 0 to 1
+    loss: float
+    triples_per_second: float
+    seconds: float
+    best: float | None  # the best validation figure so far
+    validated: float | None = None  # the figure just measured, if one was
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    model: HMem  # with the best weights
+    best: float | None  # the validation figure they reached
+    epochs: float
+    seconds: float
+    stopped: str  # "done", "patience", "time" or "interrupted"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hooks:
+    """What a run asks of its surroundings; all optional."""
+
+    validate: Callable[[HMem], float] | None = None  # a figure to be raised, usually the validation MRR
+    progress: Callable[[Progress], None] | None = None
+    checkpoint: Callable[[State], None] | None = None
+    stop: Callable[[], bool] | None = None  # asked after each step
+
+
+def train(
+    config: Config,
+    triples: Triples,
+    num_entities: int,
+    num_relations: int,
+    *,
+    device: torch.device | str = "cpu",
+    hooks: Hooks | None = None,
+    resume: State | None = None,
+) -> Outcome:
+    """Fit a model to the facts. Same settings and seed, same weights; on a CPU also after a stop and `resume`.
+
+    With a validation hook the best weights are kept, and training stops when the figure has not risen for `patience`
+    looks.
+    """
+    run = _Run(config, triples, num_entities, num_relations, torch.device(device), hooks or Hooks(), resume)
+    with matmul_precision(config.training.precision):
+        return run.go()
+
+
+def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
+    """A model with the starting weights that the seed determines, whatever the device."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.training.seed)
+        return HMem(config.memory, num_entities, num_relations)
+
+
+class _Run:
+    def __init__(
+        self,
+        config: Config,
+        triples: Triples,
+        num_entities: int,
+        num_relations: int,
+        device: torch.device,
+        hooks: Hooks,
+        resume: State | None,
+    ) -> None:
+        self.training, self.device, self.hooks = config.training, device, hooks
+        self.num_relations = num_relations
+        self.triples = torch.from_numpy(triples.astype(np.int64)).to(device)
+        neighborhoods = Neighborhoods.build(triples, num_entities, num_relations)
+        self.graph = FrozenIndex(neighborhoods, device)
+        self.model = new_model(config, num_entities, num_relations).to(device)
+        self.model.is_known.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
+        self.optimizer = make_optimizer(self.model, self.training)
+        self.steps_per_epoch = max(1, -(-len(triples) // self.training.batch_size))
+        self.state = resume or State()
+        if resume is not None:
+            resume.restore(self.model, self.optimizer)
+        self.started = time.perf_counter() - self.state.seconds
+        self.speed = Speedometer()
+
+    def go(self) -> Outcome:
+        state, saved = self.state, time.perf_counter()
+        reason = self._reason_to_stop()
+        while reason is None:
+            loss = self._step(self._batch(state.step))
+            state.step += 1
+            at_end = state.step % self.steps_per_epoch == 0
+            reason = self._reason_to_stop()
+            if state.step % LOG_EVERY == 0 or at_end:
+                state.loss = self._look(loss)
+                self._tell()
+            if self.hooks.validate is not None and (self._is_time_to_validate() or reason in ("done", "time")):
+                state.record(self.hooks.validate(self.model), self.model)
+                self._tell(state.last_figure)
+                reason = reason or self._reason_to_stop()
+            if self.hooks.checkpoint and time.perf_counter() - saved > 60 * self.training.checkpoint_minutes:
+                self._checkpoint()
+                saved = time.perf_counter()
+        self._checkpoint()
+        if state.best_weights is not None and reason != "interrupted":
+            self.model.load_state_dict(state.best_weights)
+        return Outcome(
+            model=self.model.eval(),
+            best=state.best_figure,
+            epochs=state.step / self.steps_per_epoch,
+            seconds=state.seconds,
+            stopped=reason,
+        )
+
+    def _batch(self, step: int) -> Query:
+        """The facts of one step, each asked for its tail and for its head; an epoch is one random order of them all."""
+        epoch, position = divmod(step, self.steps_per_epoch)
+        if self._order is None or self._order[0] != epoch:
+            generator = torch.Generator().manual_seed((self.training.seed << 24) + epoch)
+            self._order = epoch, torch.randperm(len(self.triples), generator=generator).to(self.device)
+        size = self.training.batch_size
+        rows = self._order[1][position * size : (position + 1) * size]
+        head, relation, tail = self.triples.index_select(0, rows).unbind(1)
+        return Query(
+            entity=torch.cat([head, tail]),
+            role=torch.cat([relation + self.num_relations, relation]),
+            target=torch.cat([tail, head]),
+        )
+
+    _order: tuple[int, Int[Tensor, " n"]] | None = None
+
+    def _step(self, query: Query) -> Float[Tensor, ""]:
+        training = self.training
+        self.model.train()
+        noise = Noise(training.seed, self.state.step, self.device)
+        drop = Drop(
+            noise=noise,
+            memory=training.memory_dropout,
+            retrieved=training.retrieved_dropout,
+            neighbor=training.neighbor_dropout,
+            identity=training.identity_dropout,
+            link=training.link_withholding,
+        )
+        vectors = self.model.embeddings()
+        answer = self.model.answer(query, self.graph, vectors, drop)
+        known = None
+        if training.mask_known:
+            known = answer.attended.edges if answer.attended is not None else self.graph.lookup(query.entity)
+        loss = answer_loss(
+            self.model, answer, vectors, query, known, training.negatives, training.label_smoothing, noise
+        )
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["full_rate"] * rate(self._share(), training.warmup, training.final_rate)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        return loss.detach()
+
+    def _look(self, loss: Float[Tensor, ""]) -> float:
+        """The loss as a number, and a word if anything has gone wrong since the last look."""
+        value = float(loss)
+        if not np.isfinite(value):
+            raise NonFiniteError(
+                f"the loss is {value} after {self.state.step} steps; try a lower learning_rate "
+                f"(now {self.training.learning_rate}) or a larger margin"
+            )
+        if self.model.completion.last_report is not None:
+            warn_if_unconverged(self.model.completion.last_report)
+        return value
+
+    def _share(self) -> float:
+        """How much of the run is over, by steps or by the clock, whichever is further."""
+        by_steps = self.state.step / (self.steps_per_epoch * self.training.epochs)
+        if self.training.minutes is None:
+            return by_steps
+        return max(by_steps, (time.perf_counter() - self.started) / (60 * self.training.minutes))
+
+    def _reason_to_stop(self) -> str | None:
+        if self.hooks.stop is not None and self.hooks.stop():
+            return "interrupted"
+        if self.state.looks_without_gain >= self.training.patience:
+            return "patience"
+        if self._share() < 1:
+            return None
+        return "done" if self.state.step >= self.steps_per_epoch * self.training.epochs else "time"
+
+    def _is_time_to_validate(self) -> bool:
+        return self.state.step % (self.steps_per_epoch * self.training.validate_every) == 0
+
+    def _checkpoint(self) -> None:
+        self.state.seconds = time.perf_counter() - self.started
+        if self.hooks.checkpoint is not None:
+            self.hooks.checkpoint(self.state.captured(self.model, self.optimizer))
+
+    def _tell(self, validated: float | None = None) -> None:
+        if self.hooks.progress is None:
+            return
+        self.hooks.progress(
+            Progress(
+                epoch=self.state.step // self.steps_per_epoch,
+                epochs=self.training.epochs,
+                step=self.state.step,
+                share=min(1.0, self._share()),
+                loss=self.state.loss,
+                triples_per_second=self.speed.at(self.state.step * self.training.batch_size),
+                seconds=time.perf_counter() - self.started,
+                best=self.state.best_figure,
+                validated=validated,
+            )
+        )
+
+
+def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimizer:
+    """Adam in two groups: the exact channel's coefficients step faster, and are not decayed."""
+    exact = list(model.exact.parameters()) if model.exact is not None else []
+    fast = {id(parameter) for parameter in exact}
+    usual = [parameter for parameter in model.parameters() if id(parameter) not in fast]
+    rate = training.learning_rate
+    groups = [{"params": usual, "full_rate": rate}]
+    if exact:
+        groups.append({"params": exact, "full_rate": rate * training.exact_rate, "weight_decay": 0.0})
+    return torch.optim.AdamW(groups, lr=rate, weight_decay=training.weight_decay, fused=True)
+
+
+class Speedometer:
+    """Facts per second since it was last read."""
+
+    def __init__(self) -> None:
+        self.facts: int | None = None
+        self.since, self.last = time.perf_counter(), 0.0
+
+    def at(self, facts: int) -> float:
+        now = time.perf_counter()
+        if self.facts is not None and facts > self.facts:
+            self.last = (facts - self.facts) / (now - self.since)
+        if facts != self.facts:
+            self.facts, self.since = facts, now
+        return self.last
+
+
+@contextmanager
+def matmul_precision(precision: str) -> Iterator[None]:
+    """Let matrix products on CUDA use TF32 or bfloat16 units for float32 numbers, and put things back afterwards."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision({"float32": "highest", "tf32": "high", "bfloat16": "medium"}[precision])
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

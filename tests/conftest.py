@@ -1,0 +1,108 @@
+"""Fixtures that every test may use, and the `--slow` option."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from hypothesis import settings
+
+if TYPE_CHECKING:  # hmem itself is imported inside the fixtures, once jaxtyping watches it
+    from hmem.graph.dataset import Dataset
+
+settings.register_profile("hmem", deadline=None)
+settings.load_profile("hmem")
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+TOY_TRAIN = """
+dog.n.01 hypernym canine.n.02
+wolf.n.01 hypernym canine.n.02
+fox.n.01 hypernym canine.n.02
+timber_wolf.n.01 hypernym wolf.n.01
+white_wolf.n.01 hypernym wolf.n.01
+puppy.n.01 hypernym dog.n.01
+cat.n.01 hypernym feline.n.01
+lion.n.01 hypernym feline.n.01
+kitten.n.01 hypernym cat.n.01
+canine.n.02 hypernym carnivore.n.01
+feline.n.01 hypernym carnivore.n.01
+bear.n.01 hypernym carnivore.n.01
+carnivore.n.01 hypernym mammal.n.01
+canine.n.02 hyponym dog.n.01
+canine.n.02 hyponym wolf.n.01
+wolf.n.01 hyponym timber_wolf.n.01
+dog.n.01 hyponym puppy.n.01
+feline.n.01 hyponym cat.n.01
+carnivore.n.01 hyponym canine.n.02
+carnivore.n.01 hyponym bear.n.01
+mammal.n.01 hyponym carnivore.n.01
+paw.n.01 part_of canine.n.02
+paw.n.01 part_of feline.n.01
+claw.n.01 part_of paw.n.01
+fur.n.01 part_of mammal.n.01
+tail.n.01 part_of dog.n.01
+tail.n.01 part_of cat.n.01
+dog.n.01 similar_to wolf.n.01
+wolf.n.01 similar_to dog.n.01
+cat.n.01 similar_to lion.n.01
+lion.n.01 similar_to cat.n.01
+fur.n.01 similar_to fur.n.01
+"""
+TOY_VALID = """
+canine.n.02 hyponym fox.n.01
+wolf.n.01 hyponym white_wolf.n.01
+dog.n.01 similar_to fox.n.01
+"""
+TOY_TEST = """
+feline.n.01 hyponym lion.n.01
+cat.n.01 hyponym kitten.n.01
+carnivore.n.01 hyponym feline.n.01
+fox.n.01 similar_to dog.n.01
+paw.n.01 part_of bear.n.01
+"""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--slow"):
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="slow; run it with --slow"))
+
+
+@pytest.fixture
+def rng() -> torch.Generator:
+    """Random numbers that are the same in every run."""
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def shared() -> Callable[[str], Path]:
+    """`shared("golden/ranks.json")` is that file of the folder `shared` beside the checkout; without it, a skip."""
+
+    def find(name: str) -> Path:
+        path = SHARED / name
+        if not path.exists():
+            pytest.skip(f"needs {path}")
+        return path
+
+    return find
+
+
+@pytest.fixture
+def toy() -> "Dataset":
+    """18 entities, 4 relations, 32 facts to train on, one of them a self loop."""
+    import pyarrow as pa
+
+    from hmem.graph.dataset import load_tables
+
+    def table(text: str) -> pa.Table:
+        columns = zip(*(line.split() for line in text.split("\n") if line), strict=True)
+        return pa.table(dict(zip(("head", "relation", "tail"), map(list, columns), strict=True)))
+
+    return load_tables("toy", {"train": table(TOY_TRAIN), "valid": table(TOY_VALID), "test": table(TOY_TEST)})

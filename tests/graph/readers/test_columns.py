@@ -1,0 +1,85 @@
+"""Headings and mappings of columns."""
+
+import re
+
+import pytest
+
+from hmem.errors import ConfigError, DataError
+from hmem.graph.readers.columns import Columns, check_columns, find_columns, heading
+
+
+@pytest.mark.parametrize(
+    ("names", "positions"),
+    [
+        ("head relation tail", (0, 1, 2)),
+        ("HEAD Relation tail", (0, 1, 2)),
+        ("h r t", (0, 1, 2)),
+        ("subject predicate object", (0, 1, 2)),
+        ("S P O", (0, 1, 2)),
+        ("source relation target", (0, 1, 2)),
+        ("source target relation", (0, 2, 1)),
+        ("from to type", (0, 2, 1)),
+        ("tail relation head", (2, 1, 0)),
+        ("id from type to weight", (1, 2, 3)),
+        ("head relation type tail", (0, 1, 3)),
+        (":START_ID :TYPE :END_ID", (0, 1, 2)),
+        ("#head relation tail", (0, 1, 2)),
+        ("from label type to", None),
+        ("from to source target type", None),
+        ("head head relation tail", None),
+        ("head relation relation", None),
+        ("a r b", None),
+        ("head relation", None),
+        ("head eats tail", None),
+        ("", None),
+    ],
+)
+def test_headings(names: str, positions: tuple[int, int, int] | None) -> None:
+    assert heading(names.split()) == positions
+
+
+def test_columns_by_name_and_position() -> None:
+    assert find_columns(["x", "y", "z"], 3, ("z", "x", 1), "t") == (2, 0, 1)
+    assert find_columns(None, 4, (3, 0, 1), "t") == (3, 0, 1)
+    assert find_columns(["tail", "relation", "head"], 3, None, "t") == (2, 1, 0)
+    assert find_columns(["x", "y", "z"], 3, None, "t") == (0, 1, 2)
+    assert find_columns(None, 4, None, "t") is None
+    assert find_columns(["x", "y"], 2, None, "t") is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ((0, 1), "columns=(0, 1) must name three different columns: the head, the relation, the tail"),
+        ((0, 1, 0), "columns=(0, 1, 0) must name three different columns: the head, the relation, the tail"),
+        ("hrt", "columns='hrt' must name three different columns: the head, the relation, the tail"),
+        ((-1, 0, 1), "columns=(-1, 0, 1) must count the columns from 0"),
+    ],
+)
+def test_impossible_columns(columns: Columns, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+        check_columns(columns)
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        ((0, 1, 3), DataError, "t: no column 3; there are 3, counted from 0"),
+        (("from", "type", "too"), DataError, 't: no column "too" among "from", "type", "to"; closest: "to"'),
+        (("from", "zzz", "to"), DataError, 't: no column "zzz" among "from", "type", "to"'),
+        (("from", 0, "to"), ConfigError, "columns=('from', 0, 'to') must name three different columns of t"),
+    ],
+)
+def test_columns_that_are_not_there(columns: Columns, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        find_columns(["from", "type", "to"], 3, columns, "t")
+
+
+def test_names_without_a_heading_and_doubled_names() -> None:
+    with pytest.raises(ConfigError, match='column "a" is a name, but header=False says there are none; give its posi'):
+        find_columns(None, 3, ("a", "b", "c"), "t")
+    with pytest.raises(DataError, match='t: 2 columns are named "a"; give the position instead'):
+        find_columns(["a", "b", "a"], 3, ("a", "b", 2), "t")
+    many = [f"c{i}" for i in range(10)]
+    with pytest.raises(DataError, match=r'"c7" and 2 more$'):
+        find_columns(many, 10, ("x", 1, 2), "t")

@@ -1,0 +1,217 @@
+"""A dataset answers what is known, what memories are built from, who may answer, and what is asked."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmem.errors import ConfigError, DataError
+from hmem.graph.dataset import Dataset, GraphName, load_file, load_folder, load_tables
+from hmem.graph.names import Vocabulary
+from hmem.graph.triples import Triples, as_triples
+
+Row = tuple[str, str, str]
+
+TRAIN: list[Row] = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "a"), ("a", "s", "c")]
+VALID: list[Row] = [("a", "r", "c")]
+TEST: list[Row] = [("b", "s", "a"), ("d", "r", "a")]
+
+
+def write(path: Path, rows: list[Row]) -> None:
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    with gzip.open(path, "wt", encoding="utf-8") if path.suffix == ".gz" else open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def table_of(rows: list[Row]) -> pa.Table:
+    return pa.table(dict(zip(("head", "relation", "tail"), map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def names_of(dataset: Dataset, triples: Triples) -> list[Row]:
+    vocab = dataset.vocab
+    return [(vocab.entities[h], vocab.relations[r], vocab.entities[t]) for h, r, t in triples.tolist()]
+
+
+def error_of(load: Callable[[Path], Dataset], path: Path) -> str:
+    with pytest.raises(DataError) as caught:
+        load(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("train", ["train.tsv", "train.txt", "train.tsv.gz", "train"])
+@pytest.mark.parametrize("valid", ["valid.tsv", "validation.txt", "val.tsv.gz", "dev.tsv"])
+def test_a_folder_with_three_files(train: str, valid: str, tmp_path: Path) -> None:
+    write(tmp_path / train, TRAIN)
+    write(tmp_path / valid, VALID)
+    write(tmp_path / "test.tsv", TEST)
+    write(tmp_path / "training_notes.tsv", TEST)  # another name, so not looked at
+    (tmp_path / "names.tsv").write_text("a\tAmy\n")
+    dataset = load_folder(tmp_path)
+    assert dataset.name == tmp_path.name
+    assert [names_of(dataset, part) for part in (dataset.train, dataset.valid, dataset.test)] == [TRAIN, VALID, TEST]
+    assert list(dataset.vocab.entities) == ["a", "b", "c", "d"]
+    assert list(dataset.vocab.relations) == ["r", "s"]
+    assert (dataset.num_entities, dataset.num_relations, dataset.num_roles) == (4, 2, 4)
+    assert (dataset.observed, dataset.heldout, dataset.heldin()) == (None, None, None)
+    assert (dataset.duplicates, dataset.notes) == (0, ())
+    assert load_folder(tmp_path, "mine").name == "mine"
+
+
+def test_openke_ids(tmp_path: Path) -> None:
+    (tmp_path / "entity2id.txt").write_text("2\nx\t0\ny\t1\n")
+    (tmp_path / "relation2id.txt").write_text("1\nr\t0\n")
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}2id.txt").write_text("1\n1 0 0\n")  # head, tail, relation
+    dataset = load_folder(tmp_path)
+    assert names_of(dataset, dataset.test) == [("y", "r", "x")]
+
+
+def test_repeated_facts_are_dropped_and_counted_within_each_file() -> None:
+    dataset = load_tables(
+        "twice", {"train": table_of(TRAIN + TRAIN[:3]), "valid": table_of(VALID * 2), "test": table_of(TRAIN)}
+    )
+    assert names_of(dataset, dataset.train) == TRAIN
+    assert names_of(dataset, dataset.test) == TRAIN
+    assert dataset.duplicates == 4
+
+
+def test_two_files_for_one_split(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", TRAIN)
+    write(tmp_path / "train.txt.gz", TRAIN)
+    assert error_of(load_folder, tmp_path) == f"{tmp_path}: train.tsv and train.txt.gz are both a train file; keep one"
+
+
+def test_two_aliases_of_one_split(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", TRAIN)
+    write(tmp_path / "valid.tsv", VALID)
+    write(tmp_path / "dev.tsv", VALID)
+    assert error_of(load_folder, tmp_path) == f"{tmp_path}: dev.tsv and valid.tsv are both a valid file; keep one"
+
+
+def test_no_train_file(tmp_path: Path) -> None:
+    wanted = f"{tmp_path}: expected a file named train.tsv, train.txt or similar; found "
+    assert error_of(load_folder, tmp_path) == wanted + "nothing"
+    write(tmp_path / "test.tsv", TEST)
+    (tmp_path / "train").mkdir()  # a folder is no file
+    assert error_of(load_folder, tmp_path) == wanted + "test.tsv, train"
+
+
+def test_observed_facts_without_a_list_of_held_out_entities(tmp_path: Path) -> None:
+    for split in ("train", "valid", "test", "observed"):
+        write(tmp_path / f"{split}.tsv", TRAIN)
+    assert error_of(load_folder, tmp_path) == (
+        f"{tmp_path}: observed.tsv tells of held-out entities; expected heldout.tsv to list them"
+    )
+
+
+def test_a_bad_file_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", TRAIN)
+    (tmp_path / "test.tsv").write_text("a\tr\tb\na\tr\n")
+    assert error_of(load_folder, tmp_path).startswith(f"{tmp_path / 'test.tsv'}:2: ")
+
+
+@pytest.fixture
+def gen(tmp_path: Path) -> Dataset:
+    write(tmp_path / "train.tsv", [("a", "r", "b"), ("b", "s", "a")])
+    write(tmp_path / "observed.tsv.gz", [("new", "r", "a")])
+    write(tmp_path / "valid.tsv", [("new", "s", "b")])
+    write(tmp_path / "test.tsv", [("a", "s", "new"), ("newer", "r", "b")])
+    (tmp_path / "heldout.tsv").write_text("new\r\n\nnewer\nnéver seen\n", encoding="utf-8")
+    return load_folder(tmp_path, "gen")
+
+
+def test_held_out_entities(gen: Dataset) -> None:
+    assert gen.heldout is not None
+    assert [gen.vocab.entities[entity] for entity in gen.heldout.tolist()] == ["new", "newer", "néver seen"]
+    heldin = gen.heldin()
+    assert heldin is not None
+    assert [gen.vocab.entities[entity] for entity in heldin.tolist()] == ["a", "b"]
+    assert gen.num_entities == 5
+    assert gen.observed is not None
+    assert names_of(gen, gen.observed) == [("new", "r", "a")]
+
+
+def test_observed_facts_are_always_in_the_inference_graph(gen: Dataset) -> None:
+    assert names_of(gen, gen.inference_triples("train")) == [("a", "r", "b"), ("b", "s", "a"), ("new", "r", "a")]
+    assert names_of(gen, gen.inference_triples("train+valid"))[-1] == ("new", "s", "b")
+    assert len(gen.inference_triples("train+valid")) == 4
+
+
+def facts(triples: Triples) -> set[tuple[int, ...]]:
+    return set(map(tuple, triples.tolist()))
+
+
+@pytest.mark.parametrize("graph", ["train", "train+valid"])
+def test_the_inference_graph_never_holds_test_facts(toy: Dataset, graph: GraphName) -> None:
+    expected = facts(toy.train) | (facts(toy.valid) if graph == "train+valid" else set())
+    assert facts(toy.inference_graph(graph).to_triples()) == expected
+    assert not expected & facts(toy.test)
+
+
+def test_what_is_known(toy: Dataset, gen: Dataset) -> None:
+    assert facts(toy.known("valid").to_triples()) == facts(toy.train) | facts(toy.valid)
+    assert facts(toy.known("test").to_triples()) == facts(toy.train) | facts(toy.valid) | facts(toy.test)
+    assert facts(toy.everything()) == facts(toy.known("test").to_triples())
+    assert len(gen.known("valid").to_triples()) == 4
+    assert len(gen.known("test").to_triples()) == len(gen.everything()) == 6
+    assert toy.known("test").num_entities == toy.num_entities
+
+
+def test_splits_by_name(toy: Dataset) -> None:
+    assert [toy.split(name) is getattr(toy, name) for name in ("train", "valid", "test")] == [True] * 3
+
+
+def test_a_graph_is_train_or_train_and_valid() -> None:
+    empty = as_triples([])
+    dataset = Dataset(name="none", vocab=Vocabulary(), train=empty, valid=empty, test=empty)
+    with pytest.raises(ConfigError, match='graph is "train" or "train\\+valid", not "test"'):
+        Dataset.inference_triples.__wrapped__(dataset, "test")  # type: ignore[attr-defined]
+
+
+def test_a_single_file_is_split_on_the_spot(tmp_path: Path) -> None:
+    rows = [(f"e{head}", "r", f"e{tail}") for head in range(10) for tail in range(10)]
+    write(tmp_path / "facts.tsv", rows)
+    dataset = load_file(tmp_path / "facts.tsv")
+    assert dataset.name == "facts.tsv"
+    assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (90, 5, 5)
+    assert dataset.notes == ("no valid or test file: 5 for valid and 5 for test taken from train at random (seed 0)",)
+    again = load_file(tmp_path / "facts.tsv")
+    assert all(np.array_equal(again.split(split), dataset.split(split)) for split in ("train", "valid", "test"))
+
+
+def test_options_reach_the_reader(tmp_path: Path) -> None:
+    (tmp_path / "facts.csv").write_text("kind;from;to\nr;a;b\n")
+    dataset = load_file(tmp_path / "facts.csv", delimiter=";", header=True, columns=("from", "kind", "to"))
+    assert names_of(dataset, dataset.everything()) == [("a", "r", "b")]
+
+
+def test_one_missing_split_is_taken_from_train(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", [(f"e{head}", "r", f"e{tail}") for head in range(10) for tail in range(10)])
+    write(tmp_path / "test.tsv", [("e0", "r", "x")])
+    dataset = load_folder(tmp_path)
+    assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (95, 5, 1)
+    assert dataset.notes == ("no valid file: 5 for valid taken from train at random (seed 0)",)
+
+
+names = st.sampled_from("abcdef")
+
+
+@given(st.lists(st.tuples(names, st.sampled_from("rst"), names), min_size=1, max_size=60), st.booleans())
+def test_a_split_on_the_spot_keeps_everyone_in_train(rows: list[Row], has_valid: bool) -> None:
+    tables = {"train": table_of(rows), **({"valid": table_of(VALID)} if has_valid else {})}
+    dataset = load_tables("any", tables)
+    kept, taken = names_of(dataset, dataset.train), names_of(dataset, dataset.test)
+    if not has_valid:
+        taken += names_of(dataset, dataset.valid)
+        assert len(dataset.valid) == len(dataset.test)
+    assert sorted(kept + taken) == sorted(set(rows))  # nothing is lost, and nothing is in two places
+    assert {name for head, _, tail in kept for name in (head, tail)} == {
+        name for head, _, tail in rows for name in (head, tail)
+    }
+    assert {relation for _, relation, _ in kept} == {relation for _, relation, _ in rows}
+    assert f"{len(dataset.test)} for test taken from train" in dataset.notes[0]

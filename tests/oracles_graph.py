@@ -1,0 +1,86 @@
+"""Slow, obvious versions of what `hmem.graph` and `hmem.evaluation` do cleverly: they define the fast ones."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+Fact = tuple[int, int, int]
+
+
+class SetGraph:
+    """Facts in a set, and the edges of an entity found by going through all of them."""
+
+    def __init__(self, facts: Iterable[Fact], num_relations: int) -> None:
+        self.facts = set(facts)
+        self.num_relations = num_relations
+
+    def add(self, fact: Fact) -> bool:
+        is_new = fact not in self.facts
+        self.facts.add(fact)
+        return is_new
+
+    def remove(self, fact: Fact) -> bool:
+        was_there = fact in self.facts
+        self.facts.discard(fact)
+        return was_there
+
+    def edges_of(self, entity: int) -> list[tuple[int, int]]:
+        """(role, filler) pairs: role r + R leads from the head to the tail, role r from the tail to the head."""
+        edges = set()
+        for head, relation, tail in self.facts:
+            if head == entity:
+                edges.add((relation + self.num_relations, tail))
+            if tail == entity:
+                edges.add((relation, head))
+        return sorted(edges)
+
+    def answers(self, entity: int, role: int) -> list[int]:
+        return [filler for other, filler in self.edges_of(entity) if other == role]
+
+
+@dataclass(frozen=True)
+class LoopedRank:
+    optimistic: int
+    pessimistic: int
+    candidates: int
+
+
+def looped_rank(scores: Sequence[float], target: int, known: Collection[int], among: Iterable[int]) -> LoopedRank:
+    """The definition of a filtered rank: candidates other than the target that are not known answers, one by one."""
+    rivals = [entity for entity in among if entity != target and entity not in known]
+    better = sum(scores[rival] > scores[target] for rival in rivals)
+    level = sum(scores[rival] == scores[target] for rival in rivals)
+    return LoopedRank(1 + better, 1 + better + level, 1 + len(rivals))
+
+
+def looped_rules(facts: Iterable[Fact], num_relations: int, num_entities: int) -> dict[tuple[int, int], float]:
+    """conf(c ⇒ q) by going through every pair of edges of every entity; rules that never hold are absent."""
+    graph = SetGraph(facts, num_relations)
+    body: Counter[int] = Counter()
+    both: Counter[tuple[int, int]] = Counter()
+    for entity in range(num_entities):
+        roles_of = defaultdict(list)
+        for role, filler in graph.edges_of(entity):
+            roles_of[filler].append(role)
+            body[role] += 1
+        for roles in roles_of.values():
+            both.update((c, q) for c in roles for q in roles if c != q)
+    return {rule: count / body[rule[0]] for rule, count in both.items()}
+
+
+@dataclass
+class TableScorer:
+    """Scores read off a table (entity, role, candidate), and a record of what was asked."""
+
+    table: Tensor
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    asked: list[tuple[int, int]] = field(default_factory=list)
+    largest_batch: int = 0
+
+    def score(self, entities: Tensor, roles: Tensor) -> Tensor:
+        self.asked += zip(entities.tolist(), roles.tolist(), strict=True)
+        self.largest_batch = max(self.largest_batch, len(entities))
+        return self.table[entities, roles]
