@@ -86,7 +86,7 @@ KEPT = frozenset(
 OFFENSIVE = re.compile(
     r"\b(obscene|vulgar|offensive|disparaging|derogatory)\b[^;]*\b(term|name|word|slang|expression)|\(ethnic slur\)"
 )
-UNWANTED = {"concentration_camp.n.01", "whorehouse.n.01"}
+UNWANTED = {"bitch.n.04", "concentration_camp.n.01", "whorehouse.n.01"}
 
 FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 SENSE_TYPES = {"n": 1, "v": 2, "a": 3, "r": 4, "s": 5}

@@ -26,7 +26,7 @@ LIST = """
  dataset               entities   relations     train    valid     test   held out   where
  ────────────────────────────────────────────────────────────────────────────────────────────
  wordnet-mini             5,090          18    15,542      863      863          –   bundled
- wordnet-mini-gen         5,090          18    15,474      293      293        300   bundled
+ wordnet-mini-gen         5,090          18    15,440      296      297        300   bundled
  WN18                    40,943          18   141,442    5,000    5,000          –   not here
  FB15K                   14,951       1,345   483,142   50,000   59,071          –   not here
  WN18RR                  40,943          11    86,835    3,034    3,134          –   not here

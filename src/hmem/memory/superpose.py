@@ -18,7 +18,6 @@ from torch.nn.functional import embedding_bag
 
 from hmem.memory.binding import Binding, TensorProduct
 
-
 DENSE_LIMIT = 400_000_000  # the most queries × entities that are multiplied out on a GPU: 1.6 GB of float32
 
 
