@@ -57,6 +57,11 @@ def test_what_is_not_understood_is_an_error(settings: dict[str, Any], message: s
         ("memory", {"binding": "hadamard"}, 'relation_dim=25 must equal entity_dim=80 for binding "hadamard"'),
         ("memory", {"entity_dim": 0}, "entity_dim=0 must be 1 or more"),
         ("memory", {"max_neighbors": 0}, "max_neighbors=0 must be 1 or more, or left out to keep them all"),
+        (
+            "memory",
+            {"max_neighbors": 5, "weighting": "mean"},
+            'max_neighbors=5 keeps the heaviest edges; with weighting="mean" all weigh alike',
+        ),
         ("memory", {"stiffness": 0.25}, "margin=0.25 must lie between 0 and stiffness=0.25"),
         ("memory", {"stiffness": math.nan}, "margin=0.25 must lie between 0 and stiffness=nan"),
         ("memory", {"margin": 0.0}, "margin=0.0 must lie between 0 and stiffness=inf"),

@@ -46,6 +46,10 @@ class MemoryConfig:
             )
         if self.max_neighbors is not None and self.max_neighbors < 1:
             raise ConfigError(f"max_neighbors={self.max_neighbors} must be 1 or more, or left out to keep them all")
+        if self.max_neighbors is not None and self.weighting == "mean":
+            raise ConfigError(
+                f'max_neighbors={self.max_neighbors} keeps the heaviest edges; with weighting="mean" all weigh alike'
+            )
         if not 0 < self.margin < self.stiffness:
             raise ConfigError(f"margin={self.margin} must lie between 0 and stiffness={self.stiffness}")
         if not 0 < self.shrinkage <= 1:

@@ -78,6 +78,14 @@ def test_no_rule_where_nothing_occurs_together(rows: list[Fact], combine: str) -
     assert not scorer.score(*EVERY_QUERY).any()
 
 
+def test_two_rules_make_an_answer_likelier_with_noisy_or() -> None:
+    """r ⇒ t and s ⇒ t hold every other time, and both propose entity 3."""
+    graph = build([(0, 0, 1), (0, 1, 1), (0, 2, 1), (2, 0, 3), (2, 1, 3)])
+    query = torch.tensor([2]), torch.tensor([2 + RELATIONS])
+    assert Rules(graph, graph, "max").score(*query)[0].tolist() == [0, 0, 0, 0.5, 0]
+    assert Rules(graph, graph, "noisy-or").score(*query)[0].tolist() == pytest.approx([0, 0, 0, 0.75, 0])
+
+
 def test_noisy_or_of_certain_rules_stays_finite() -> None:
     rows = [(0, relation, 1) for relation in range(RELATIONS)]
     scores = Rules(build(rows), build(rows), "noisy-or").score(*EVERY_QUERY)
@@ -116,6 +124,12 @@ def test_chance_depends_on_entity_role_and_seed() -> None:
     assert torch.equal(row(1, 2, 0), row(1, 2, 0))
     for other in ((2, 2, 0), (1, 1, 0), (2, 1, 0), (1, 2, 1)):
         assert not torch.equal(row(1, 2, 0), row(*other))
+
+
+def test_the_seed_reaches_chance(toy: Dataset) -> None:
+    query = torch.tensor([0]), torch.tensor([0])
+    first, second = (make_baseline("random", toy, "train", seed).score(*query) for seed in (0, 1))
+    assert not torch.equal(first, second)
 
 
 def test_chance_is_uniform() -> None:

@@ -152,8 +152,13 @@ def test_the_commit_is_that_of_the_source_tree(tmp_path: Path, monkeypatch: pyte
     assert current_commit() is None  # nothing committed yet
     git("commit", "--allow-empty", "-m", "first")
     assert current_commit() == git("rev-parse", "HEAD")[:12]
-    monkeypatch.setenv("PATH", "")
-    assert current_commit() is None  # no git on this machine
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "")
+        assert current_commit() is None  # no git on this machine
+    installed = tmp_path / ".venv" / "lib" / "site-packages" / "hmem" / "evaluation"
+    installed.mkdir(parents=True)
+    monkeypatch.setattr(module, "__file__", str(installed / "report.py"))
+    assert current_commit() is None  # inside another project's tree, whose commit it is not
 
 
 def test_a_report_can_be_compared_with_itself_after_json(toy: Dataset) -> None:

@@ -53,7 +53,9 @@ def test_nothing_is_suggested_where_nothing_is_near() -> None:
 
 
 def test_a_very_long_name_is_cut_short() -> None:
-    assert message_of(Names("entity", ["a"]), "a" * 1000) == f'no entity "{"a" * 77}..."'
+    names = Names("entity", ["a" * 300])
+    assert message_of(names, "a" * 301) == f'no entity "{"a" * 77}..."'  # and is not worth a search
+    assert message_of(names, "a" * 200) == f'no entity "{"a" * 77}..."; closest: "{"a" * 300}"'
 
 
 @given(unique_names, st.text())

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from hmem.cli import baseline, data, evaluate, train
+from hmem.cli import baseline, data, demo, evaluate, train
 from hmem.errors import HMemError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
 app.command()(train.train)
 app.command()(evaluate.evaluate)
+app.command()(demo.demo)
 
 
 def _print_version(wanted: bool) -> bool:

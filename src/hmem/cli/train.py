@@ -49,9 +49,10 @@ def train(
     if seed is not None:
         settings = merge(settings, {"training": {"seed": seed}})
     config = from_dict(Config, settings)
-    state = _prepare(out, {"data": data, "preset": preset}, config, resume, overwrite)
+    place = options.resolve_device(device)
     dataset = load_dataset(data)
-    _run(dataset, config, preset, out, options.resolve_device(device), state, json_path)
+    state = _prepare(out, {"data": data, "preset": preset}, config, resume, overwrite)
+    _run(dataset, config, preset, out, place, state, json_path)
 
 
 def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, overwrite: bool) -> "State | None":
@@ -68,7 +69,7 @@ def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, ove
         if before != run:
             raise ConfigError(f"{out}: the interrupted run had {_difference(before, run)}; give the same to go on")
         return State.from_tensors(*read_tensors(out / STATE))
-    if out.exists() and not overwrite and any(out.iterdir()):
+    if out.exists() and not overwrite and any(child.name not in (RUN, LOG) for child in out.iterdir()):
         unfinished = (out / STATE).exists()
         hint = "--resume to go on with its run" if unfinished else "--overwrite to replace it"
         raise ConfigError(f"{out} is not empty; choose another folder, or add {hint}")

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -118,38 +118,64 @@ class _Solve(Function):
         tolerance: float,
         max_steps: int,
     ) -> tuple[Tensor, Tensor, int]:
-        gate = scale.sqrt().unsqueeze(1) * filter_vector  # (B, D); the square root keeps a huge f from overflowing
-        x, iterations = _solve_all(target, gate, weight, stiffness, tolerance, max_steps)
-        residual = _relative_residual(x, target, gate, weight, stiffness)  # (B,)
+        ctx.settings = {"stiffness": stiffness, "tolerance": tolerance, "max_steps": max_steps}
+        x, residual, steps = _FORWARD(target, filter_vector, weight, scale, **ctx.settings)
         ctx.save_for_backward(x, filter_vector, weight, scale)
-        ctx.settings = stiffness, tolerance, max_steps
         ctx.mark_non_differentiable(residual)
-        return x, residual, iterations
+        return x, residual, _count(steps, max_steps)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-        x, f, weight, scale = ctx.saved_tensors
-        stiffness, tolerance, max_steps = ctx.settings
-        s = scale.unsqueeze(1)  # (B, 1)
-        gate = s.sqrt() * f
+        x, filter_vector, weight, scale = ctx.saved_tensors
         with torch.autocast(x.device.type, enabled=False):
-            # u = A⁻¹ ∂L/∂x
-            u, iterations = _solve_all(gradient, gate, weight, stiffness, tolerance, max_steps)
+            u, residual, steps, d_filter, d_weight, d_scale = _BACKWARD(
+                gradient, x, filter_vector, weight, scale, **ctx.settings
+            )
             if u.device.type == "cpu":
-                residual = _relative_residual(u, gradient, gate, weight, stiffness)
-                warn_if_unconverged(SolveReport(iterations, residual, tolerance))
-            fx, fu = f * x, f * u  # (B, D)
-            needs_filter, needs_weight, needs_scale = ctx.needs_input_grad[1:4]
-            d_filter = d_weight = d_scale = None
-            if needs_filter or needs_scale:
-                w_fx = fx @ weight  # (B, D)
-                d_scale = (fu * w_fx).sum(1)
-                d_filter = s * (u * w_fx + x * (fu @ weight))
-            if needs_weight:
-                d_weight = (s * fu).mT @ fx  # (D, D)
-                d_weight = (d_weight + d_weight.mT) / 2
+                iterations = _count(steps, ctx.settings["max_steps"])
+                warn_if_unconverged(SolveReport(iterations, residual, ctx.settings["tolerance"]))
         return u, d_filter, d_weight, d_scale, None, None, None
+
+
+def _count(steps: Tensor, max_steps: int) -> int:
+    """The number of steps taken; elsewhere than on a CPU they are always all taken, and nobody has to ask."""
+    return int(steps) if steps.device.type == "cpu" else max_steps
+
+
+def _forward(
+    target: Tensor, f: Tensor, weight: Tensor, scale: Tensor, *, stiffness: float, tolerance: float, max_steps: int
+) -> tuple[Tensor, ...]:
+    gate = scale.sqrt().unsqueeze(1) * f  # (B, D); the square root keeps a huge f from overflowing
+    x, steps = _conjugate_gradient(target, gate, weight, stiffness, tolerance, max_steps)
+    return x, _relative_residual(x, target, gate, weight, stiffness), steps
+
+
+def _backward(
+    gradient: Tensor,
+    x: Tensor,
+    f: Tensor,
+    weight: Tensor,
+    scale: Tensor,
+    *,
+    stiffness: float,
+    tolerance: float,
+    max_steps: int,
+) -> tuple[Tensor, ...]:
+    s = scale.unsqueeze(1)  # (B, 1)
+    # u = A⁻¹ ∂L/∂x
+    u, residual, steps = _forward(
+        gradient, f, weight, scale, stiffness=stiffness, tolerance=tolerance, max_steps=max_steps
+    )
+    fx, fu = f * x, f * u  # (B, D)
+    w_fx = fx @ weight  # (B, D)
+    d_weight = (s * fu).mT @ fx  # (D, D)
+    d_filter = s * (u * w_fx + x * (fu @ weight))
+    return u, residual, steps, d_filter, (d_weight + d_weight.mT) / 2, (fu * w_fx).sum(1)
+
+
+# On CUDA each direction is one recorded launch instead of some hundred small ones.
+_FORWARD, _BACKWARD = Replayed(_forward), Replayed(_backward)
 
 
 def _apply(x: Tensor, gate: Tensor, weight: Tensor, stiffness: float) -> Tensor:
@@ -174,16 +200,6 @@ def _size(rows: Float[Tensor, "B D"]) -> Float[Tensor, "B 1"]:
     return torch.where(largest > 0, largest, 1.0)
 
 
-def _solve_all(
-    target: Tensor, gate: Tensor, weight: Tensor, stiffness: float, tolerance: float, max_steps: int
-) -> tuple[Float[Tensor, "B D"], int]:
-    """A⁻¹ t for each row, and the number of steps taken; on CUDA as one recorded launch."""
-    if target.device.type != "cuda":
-        return _conjugate_gradient(target, gate, weight, stiffness, tolerance, max_steps)
-    x = _REPLAYED(target, gate, weight, stiffness=stiffness, tolerance=tolerance, max_steps=max_steps)
-    return x, max_steps
-
-
 def _conjugate_gradient(
     target: Float[Tensor, "B D"],
     gate: Float[Tensor, "B D"],
@@ -191,7 +207,7 @@ def _conjugate_gradient(
     stiffness: float,
     tolerance: float,
     max_steps: int,
-) -> tuple[Float[Tensor, "B D"], int]:
+) -> tuple[Float[Tensor, "B D"], Int[Tensor, ""]]:
     """A⁻¹ t for each row, and the number of steps taken.
 
     Works on A/λ = I − g⊙((g⊙·) W), whose gate g is √(s/λ) f: every operation is a kernel launch, and those are what a
@@ -222,13 +238,4 @@ def _conjugate_gradient(
         beta = rr / previous.clamp_min_(smallest)
         # p ← r + β p
         p = torch.addcmul(r, beta, p)
-    return x * (size / stiffness), step
-
-
-def _all_steps(
-    target: Tensor, gate: Tensor, weight: Tensor, stiffness: float, tolerance: float, max_steps: int
-) -> Tensor:
-    return _conjugate_gradient(target, gate, weight, stiffness, tolerance, max_steps)[0]
-
-
-_REPLAYED = Replayed(_all_steps)
+    return x * (size / stiffness), torch.full((), step, device=target.device)

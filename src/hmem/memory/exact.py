@@ -38,7 +38,9 @@ class Copied:
         num_entities = log_dense.shape[1]
         cell = edges.query * num_entities + edges.fillers
         copied = torch.zeros_like(log_dense).view(-1).index_add_(0, cell, self.log_edge.exp()).view_as(log_dense)
-        return torch.logaddexp(log_dense + self.log_null[:, None], copied.log())
+        # As below: the logarithm of 0 is kept away from the gradient.
+        log_copied = torch.where(copied > 0, torch.where(copied > 0, copied, 1.0).log(), -torch.inf)
+        return torch.logaddexp(log_dense + self.log_null[:, None], log_copied)
 
 
 class ExactChannel(nn.Module):

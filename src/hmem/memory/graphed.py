@@ -18,19 +18,19 @@ LIMIT = 8  # recordings kept; each holds its own memory
 @dataclass(eq=False)
 class Recording:
     inputs: list[Tensor]
-    output: Tensor
+    outputs: tuple[Tensor, ...]
     graph: "torch.cuda.CUDAGraph"
 
 
 @dataclass(eq=False)
 class Replayed:
-    """A function of tensors and constants that returns one tensor and never waits for the device."""
+    """A function of tensors and constants that returns tensors and never waits for the device."""
 
-    function: Callable[..., Tensor]
+    function: Callable[..., tuple[Tensor, ...]]
     sightings: dict[Hashable, int] = field(default_factory=dict)
     recordings: dict[Hashable, Recording] = field(default_factory=dict)
 
-    def __call__(self, *tensors: Tensor, **constants: Hashable) -> Tensor:
+    def __call__(self, *tensors: Tensor, **constants: Hashable) -> tuple[Tensor, ...]:
         if tensors[0].device.type != "cuda" or torch.cuda.is_current_stream_capturing():
             return self.function(*tensors, **constants)
         shapes = tuple((tensor.shape, tensor.dtype, tensor.device) for tensor in tensors)
@@ -44,11 +44,11 @@ class Replayed:
         for kept, given in zip(recording.inputs, tensors, strict=True):
             kept.copy_(given)
         recording.graph.replay()
-        return recording.output.clone()
+        return tuple(output.clone() for output in recording.outputs)
 
     def _record(self, tensors: tuple[Tensor, ...], constants: dict[str, Hashable]) -> Recording:
         inputs = [tensor.clone() for tensor in tensors]
-        aside = torch.cuda.Stream()
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):  # libraries choose their kernels and workspaces before the recording
             for _ in range(2):
@@ -56,5 +56,5 @@ class Replayed:
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            output = self.function(*inputs, **constants)
-        return Recording(inputs, output, graph)
+            outputs = self.function(*inputs, **constants)
+        return Recording(inputs, outputs, graph)

@@ -27,6 +27,7 @@ from hmem.model.card import model_card
 from hmem.model.hmem import HMem
 
 FORMAT = 1
+NOUNS: dict[type, str] = {dict: "an object", int: "a whole number"}
 ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -43,25 +44,23 @@ class SavedModel:
 
 
 def save(folder: Path, saved: SavedModel) -> None:
-    """Write the folder, or replace it whole: a reader sees the old model or the new one, never a mixture."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    """Write the folder, or replace the model in it; logs and checkpoints of the run that made it stay.
+
+    All files are written aside first. Moving them in starts and ends with `config.json`, so a folder is never loaded
+    that holds parts of two models.
+    """
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=".saving.", dir=folder))
     try:
         _write(made, saved)
-        os.chmod(made, 0o755)
-        keep = [child for child in folder.iterdir() if child.name not in FILES] if folder.is_dir() else []
-        for child in keep:  # logs and checkpoints of the run that made it
-            shutil.move(str(child), made / child.name)
-        if folder.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-            os.replace(folder, old / folder.name)
-            os.replace(made, folder)
-            shutil.rmtree(old)
-        else:
-            os.replace(made, folder)
-    except BaseException:
+        (folder / FILES[0]).unlink(missing_ok=True)
+        for name in reversed(FILES):
+            os.replace(made / name, folder / name)
+    finally:
         shutil.rmtree(made, ignore_errors=True)
-        raise
+        if is_new and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
@@ -80,14 +79,13 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
         raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
     model = HMem(config.memory, len(vocab.entities), len(vocab.relations))
     _load_weights(model, folder / "model.safetensors")
-    metrics_file = folder / "metrics.json"
     return SavedModel(
         model=model.to(device).eval(),
         config=config,
         vocab=vocab,
         dataset=settings.get("dataset", ""),
         preset=settings.get("preset", ""),
-        metrics=json.loads(metrics_file.read_text(encoding="utf-8")) if metrics_file.exists() else {},
+        metrics=_read_metrics(folder / "metrics.json"),
     )
 
 
@@ -106,6 +104,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     """Write beside the old file and move over it, so that a kill leaves one of the two."""
     beside = path.with_name(f".{path.name}.part")
     save_file(tensors, beside, metadata=metadata)
+    os.chmod(beside, 0o644)  # safetensors lets nobody else read it
     os.replace(beside, path)
 
 
@@ -144,10 +143,24 @@ def _read_settings(folder: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: not the settings of a model ({error!r})") from error
     if not isinstance(version, int) or version > FORMAT:
         raise CheckpointError(f"{path}: format {version}, this hmem knows up to {FORMAT}; upgrade hmem")
-    missing = [name for name in ("config", "num_entities", "num_relations") if name not in settings]
-    if missing:
-        raise CheckpointError(f"{path}: {missing[0]} is missing")
+    for name, kind in (("config", dict), ("num_entities", int), ("num_relations", int)):
+        if name not in settings:
+            raise CheckpointError(f"{path}: {name} is missing")
+        if not isinstance(settings[name], kind):
+            raise CheckpointError(f"{path}: {name} is {settings[name]!r}, expected {NOUNS[kind]}")
     return settings
+
+
+def _read_metrics(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        metrics = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CheckpointError(f"{path}: not JSON ({error}); without the file the model can still be used") from error
+    if not isinstance(metrics, dict):
+        raise CheckpointError(f"{path}: expected an object; without the file the model can still be used")
+    return metrics
 
 
 def _read_names(path: Path) -> list[str]:

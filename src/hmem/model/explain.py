@@ -19,7 +19,7 @@ from hmem.errors import ConfigError
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.index import Index
-from hmem.model.query import Query
+from hmem.model.query import Query, leads_to_other_answer
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -65,9 +65,10 @@ def explain(model: HMem, graph: Index, entity: int, role: int, answer: int) -> E
     dense = model.compare(retrieved, vectors.entities)  # (1, E)
     copied, share, score = torch.zeros_like(weights), 0.0, float(dense[0, answer])
     if model.exact is not None:
-        channel = model.exact(query.role, edges, attended.log_weights, attended.absent)
+        stored = leads_to_other_answer(query, edges)
+        channel = model.exact(query.role, edges, attended.log_weights, attended.absent | stored)
         copied = channel.log_edge.exp() * (edges.fillers == answer)
-        share = float((channel.log_null + dense.log_softmax(1)[:, answer]).exp())
+        share = float((channel.log_null + model.normalize(dense, query, edges)[:, answer]).exp())
         score = float(torch.log(copied.sum() + share))
     return Explanation(
         roles=edges.roles,

@@ -11,10 +11,11 @@ from hmem.config import MemoryConfig
 from hmem.memory.binding import TensorProduct, make_binding
 from hmem.memory.completion import NoCompletion, make_completion
 from hmem.memory.exact import Copied, ExactChannel
+from hmem.memory.superpose import Edges
 from hmem.model.explicit import Attended, ExplicitMemory
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import Index
-from hmem.model.query import Drop, Query, leads_to_other_answer
+from hmem.model.query import Drop, Query, leads_to_other_answer, other_answers
 from hmem.model.vectors import Embeddings, Vectors
 
 
@@ -67,7 +68,7 @@ class HMem(nn.Module):
         scores = self.compare(answer.retrieved, vectors.entities)  # (B, E)
         if answer.copied is None or answer.attended is None:
             return scores
-        return answer.copied.mixed_with(scores.log_softmax(1), answer.attended.edges)
+        return answer.copied.mixed_with(self.normalize(scores, query, answer.attended.edges), answer.attended.edges)
 
     def answer(self, query: Query, graph: Index, vectors: Vectors, drop: Drop | None = None) -> Answer:
         """Sections 2 to 4 of the paper, line by line."""
@@ -93,6 +94,13 @@ class HMem(nn.Module):
         crossed = torch.addmm(-candidates.square().sum(1), retrieved, candidates.mT, alpha=2)  # (B, C)
         return self.log_temperature.exp() * (crossed - retrieved.square().sum(1, keepdim=True))
 
+    def normalize(self, scores: Float[Tensor, "B E"], query: Query, edges: Edges) -> Float[Tensor, "B E"]:
+        """Log probabilities of the dense channel among the answers that are not stored already, as in training."""
+        row, filler = other_answers(query, edges)
+        rivals = scores.reshape(-1).index_fill(0, row * scores.shape[1] + filler, -torch.inf).view_as(scores)
+        total = rivals.logsumexp(1, keepdim=True)  # (B, 1); −∞ where every entity is stored, so that all are rivals
+        return scores - torch.where(total > -torch.inf, total, scores.logsumexp(1, keepdim=True))
+
     def identify(self, query: Query, vectors: Vectors, drop: Drop | None = None) -> Float[Tensor, "B de"]:
         """e_i as the weights and the bias see it: zero for an entity that came after training, or plays one."""
         if not self.config.identity:
@@ -115,10 +123,8 @@ class HMem(nn.Module):
             retrieved = drop.noise.dropout(retrieved, drop.retrieved)
         copied = None
         if self.exact is not None and attended is not None:
-            absent = attended.absent
-            if query.target is not None:  # in training, other known answers are not rivals
-                absent = absent | leads_to_other_answer(query, attended.edges)
-            copied = self.exact(query.role, attended.edges, attended.log_weights, absent)
+            stored = leads_to_other_answer(query, attended.edges)  # what is known already is no rival to the answer
+            copied = self.exact(query.role, attended.edges, attended.log_weights, attended.absent | stored)
         return Answer(retrieved, attended, copied)
 
 
@@ -135,6 +141,7 @@ class ModelScorer:
     def device(self) -> torch.device:
         return self.model.device
 
+    @torch.inference_mode()
     def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
         scores: Tensor = self.model(Query(entities, roles), self.graph, self.vectors)
         return scores

@@ -1,6 +1,6 @@
 """A graph's neighbourhoods as tensors, ready for a model."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.memory.superpose import Edges
 
 
+@runtime_checkable
 class Index(Protocol):
     @property
     def device(self) -> torch.device: ...

@@ -1,5 +1,6 @@
 """A batch of questions, and what must not be looked up while answering them."""
 
+import hashlib
 from dataclasses import dataclass
 
 import torch
@@ -21,11 +22,17 @@ class Query:
         return len(self.entity)
 
 
+def seed_for(purpose: str, *numbers: int) -> int:
+    """A seed of its own for every purpose and place. A CPU's generator reads only the lowest 32 bits of a seed, so each
+    of them depends on everything."""
+    return int.from_bytes(hashlib.sha256(repr((purpose, *numbers)).encode()).digest()[:8], "big")
+
+
 class Noise:
     """The random choices of one training step; the same seed and step give the same choices after a restart."""
 
     def __init__(self, seed: int, step: int, device: torch.device) -> None:
-        self.generator = torch.Generator(device).manual_seed((seed << 32) + step)
+        self.generator = torch.Generator(device).manual_seed(seed_for("noise", seed, step))
         self.device = device
 
     def chosen(self, count: int, share: float) -> Bool[Tensor, " n"]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
-from hmem.model.query import Drop, Noise, Query
+from hmem.model.query import Drop, Noise, Query, seed_for
 from hmem.training.loss import answer_loss
 from hmem.training.schedule import rate
 from hmem.training.state import State
@@ -82,7 +82,7 @@ def train(
 def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
     """A model with the starting weights that the seed determines, whatever the device."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.training.seed)
+        torch.manual_seed(seed_for("weights", config.training.seed))
         return HMem(config.memory, num_entities, num_relations)
 
 
@@ -106,7 +106,7 @@ class _Run:
         self.model.is_known.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
         self.optimizer = make_optimizer(self.model, self.training)
         self.steps_per_epoch = max(1, -(-len(triples) // self.training.batch_size))
-        self.state = resume or State()
+        self.state = replace(resume) if resume is not None else State()
         if resume is not None:
             resume.restore(self.model, self.optimizer)
         self.started = time.perf_counter() - self.state.seconds
@@ -120,10 +120,11 @@ class _Run:
             state.step += 1
             at_end = state.step % self.steps_per_epoch == 0
             reason = self._reason_to_stop()
-            if state.step % LOG_EVERY == 0 or at_end:
+            if state.step % LOG_EVERY == 0 or at_end or reason is not None:
                 state.loss = self._look(loss)
                 self._tell()
-            if self.hooks.validate is not None and (self._is_time_to_validate() or reason in ("done", "time")):
+            # The last step is judged even if the run is interrupted there: one that resumes has no step left to do it.
+            if self.hooks.validate is not None and (self._is_time_to_validate() or self._share() >= 1):
                 state.record(self.hooks.validate(self.model), self.model)
                 self._tell(state.last_figure)
                 reason = reason or self._reason_to_stop()
@@ -145,7 +146,7 @@ class _Run:
         """The facts of one step, each asked for its tail and for its head; an epoch is one random order of them all."""
         epoch, position = divmod(step, self.steps_per_epoch)
         if self._order is None or self._order[0] != epoch:
-            generator = torch.Generator().manual_seed((self.training.seed << 24) + epoch)
+            generator = torch.Generator().manual_seed(seed_for("order", self.training.seed, epoch))
             self._order = epoch, torch.randperm(len(self.triples), generator=generator).to(self.device)
         size = self.training.batch_size
         rows = self._order[1][position * size : (position + 1) * size]

@@ -53,7 +53,7 @@ class State:
         per_parameter: dict[int, dict[str, Tensor]] = {}
         for key, value in self.moments.items():
             position, name = key.split(".", 1)
-            per_parameter.setdefault(int(position), {})[name] = value
+            per_parameter.setdefault(int(position), {})[name] = value.clone()  # the optimiser writes into what it gets
         whole = optimizer.state_dict()
         optimizer.load_state_dict({**whole, "state": per_parameter})
 

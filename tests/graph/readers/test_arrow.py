@@ -75,8 +75,11 @@ def test_categories_of_integers() -> None:
 
 
 def test_the_index_of_pandas_is_no_column() -> None:
-    frame = pd.DataFrame({"x": ["?", "a", "b"], "y": ["?", "r", "r"], "z": ["?", "b", "c"]})
-    assert triples(read_table(frame[frame["x"] != "?"])) == ABC
+    frame = pd.DataFrame({"x": ["a", "b"], "y": ["r", "r"], "z": ["b", "c"]}, index=[7, 3])
+    assert triples(read_table(frame)) == ABC
+    with_index = pa.Table.from_pandas(frame)
+    assert with_index.column_names == ["x", "y", "z", "__index_level_0__"]
+    assert triples(read_table(with_index)) == ABC
 
 
 def test_rows_are_counted_over_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,20 @@ def test_bad_rows_of_other_delimiters(write: Write) -> None:
         assert str(error.value) == f"{path}:2: expected 3 {name}-separated fields, found 2"
 
 
+def test_runs_of_spaces_do_not_hide_a_missing_field(write: Write) -> None:
+    path = write("a.txt", "a 1 r b\na  r b\n")
+    with pytest.raises(DataError) as error:
+        read_table(path, columns=(0, 2, 3))
+    assert str(error.value) == f"{path}:2: expected 4 space-separated fields, found 3"
+
+
+def test_a_nul_byte_deep_in_a_file(write: Write) -> None:
+    path = write("a.tsv", (b"a\tr\t" + b"b" * 200 + b"\n") * 6000 + b"a\tr\t\0\n")
+    with pytest.raises(DataError) as error:
+        read_table(path)
+    assert str(error.value) == f"{path}:6001: expected UTF-8 text, found a NUL byte; is this a binary file?"
+
+
 def test_rows_after_a_quoted_line_break_keep_their_line(write: Write) -> None:
     path = write("a.csv", '"a\n\nb",r,c\nd,e\n')
     with pytest.raises(DataError) as error:

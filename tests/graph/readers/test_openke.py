@@ -72,6 +72,8 @@ def test_missing_files(train: Path) -> None:
     assert error_of(folder / "valid2id.txt").startswith(f"no file valid2id.txt in {folder}; closest: ")
     (folder / "relation2id.txt").unlink()
     assert error_of(train).startswith(f"no file relation2id.txt in {folder}; closest: ")
+    train.unlink()
+    assert error_of(train).startswith(f"no file train2id.txt in {folder}")
 
 
 def test_lists_of_names_are_no_triples(train: Path) -> None:

@@ -32,6 +32,12 @@ def test_iris_are_shortened_by_the_longest_namespace() -> None:
     assert names.iri("urn:a") == "urn:a"
 
 
+def test_what_is_no_prefix_is_not_used() -> None:
+    for declared in ("_", "a:b", "1", '"', "<", "a b"):
+        assert Names({declared: "http://ex/"}).iri("http://ex/a") == "http://ex/a"
+    assert Names({"e": ""}).iri("http://ex/a") == "http://ex/a"
+
+
 def test_a_well_known_prefix_is_preferred() -> None:
     assert Names({"a": WELL_KNOWN["dbr"]}).iri(WELL_KNOWN["dbr"] + "Rome") == "dbr:Rome"
 

@@ -80,11 +80,12 @@ def test_ordinary_files_take_the_fast_path(folder: Path, rows: list[Triple], kin
     assert triples(fast) == rows
 
 
-def test_quoted_files_take_the_fast_path(write: Write) -> None:
-    path = write("a.csv", '"a\nb","r""s","c,d"\n')
+def test_quoted_files_take_the_fast_path(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "_BLOCK", 64)
+    path = write("a.csv", '"a\nb\n","r""s","c,d"\n' * 50)
     fast = text.parse(path, find_layout(path, "csv", None, None, None))
     assert fast is not None
-    assert triples(fast) == [("a\nb", 'r"s', "c,d")]
+    assert triples(fast) == [("a\nb\n", 'r"s', "c,d")] * 50
 
 
 @pytest.mark.parametrize(

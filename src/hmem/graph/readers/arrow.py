@@ -20,8 +20,7 @@ def read_arrow(source: object, columns: Columns | None) -> pa.Table:
         table = pa.table(source)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise DataError(f"{where}: cannot be read as a table: {error}") from None
-    kept = [at for at, name in enumerate(table.column_names) if not _PANDAS_INDEX.fullmatch(name)]
-    return three_columns(table.select(kept), columns, where)
+    return three_columns(table, columns, where)
 
 
 def three_columns(table: pa.Table, columns: Columns | None, where: str) -> pa.Table:
@@ -36,12 +35,15 @@ def three_columns(table: pa.Table, columns: Columns | None, where: str) -> pa.Ta
 def choose_columns(names: Sequence[str], columns: Columns | None, where: str) -> Positions:
     """The positions of the head, the relation and the tail among the columns of a table."""
     positions = find_columns(names, len(names), columns, where)
-    if positions is None:
-        raise DataError(
-            f"{where}: expected columns head, relation and tail, found {', '.join(names) or 'none'}; "
-            "name the three to read, e.g. columns=(0, 1, 2)"
-        )
-    return positions
+    if positions is not None:
+        return positions
+    kept = [position for position, name in enumerate(names) if not _PANDAS_INDEX.fullmatch(name)]
+    if len(kept) == 3:
+        return kept[0], kept[1], kept[2]
+    raise DataError(
+        f"{where}: expected columns head, relation and tail, found {', '.join(names) or 'none'}; "
+        "name the three to read, e.g. columns=(0, 1, 2)"
+    )
 
 
 def _text(column: pa.ChunkedArray, role: str, where: str) -> list[pa.Array]:

@@ -16,14 +16,14 @@ def scan(path: Path, layout: Layout) -> pa.Table:
 
     Blank lines are skipped.
     """
+    head, relation, tail = layout.columns
     builder = TableBuilder()
     with open_text(path) as stream:
         stream.read(layout.offset)
         for row in rows(Lines(stream, path, layout.lines), layout.delimiter, layout.quoted):
             fields = row.fields
-            if len(fields) == layout.width and all(fields[position] for position in layout.columns):
-                head, relation, tail = (fields[position] for position in layout.columns)
-                builder.add(head, relation, tail)
+            if len(fields) == layout.width and fields[head] and fields[relation] and fields[tail]:
+                builder.add(fields[head], fields[relation], fields[tail])
             elif not row.blank:
                 raise DataError(f"{path}:{row.number}: {_what_is_wrong(row, layout)}")
     if not len(builder):

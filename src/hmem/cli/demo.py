@@ -1,0 +1,174 @@
+"""`hmem demo`: two minutes that show what the library is for."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hmem.cli import options, output
+
+if TYPE_CHECKING:
+    from hmem.config import Config
+    from hmem.evaluation.report import Report
+    from hmem.graph.dataset import Dataset
+    from hmem.graph.neighborhoods import Neighborhoods
+    from hmem.model.hmem import HMem
+    from hmem.model.index import LiveIndex
+
+SETTINGS: dict[str, Any] = {
+    "memory": {"entity_dim": 48, "relation_dim": 10},
+    "training": {"batch_size": 256, "validate_every": 4, "validation_queries": 1000},
+}
+PHRASES = {  # how a relation reads, asked for its tail and for its head
+    "_hyponym": ("Which things are a kind of {}?", "What is {} a kind of?"),
+    "_has_part": ("Which parts does {} have?", "What is {} a part of?"),
+    "_part_of": ("What is {} a part of?", "Which parts does {} have?"),
+}
+QUESTIONS = (("canine.n.02", "_hyponym"), ("corvine_bird.n.01", "_hyponym"), ("building.n.01", "_has_part"))
+LIKELY = 0.05  # answers below are not worth showing
+NEWCOMER = "dire_wolf.n.01"
+NEW_FACTS = ((NEWCOMER, "_hypernym", "wolf.n.01"), (NEWCOMER, "_has_part", "paw.n.01"))
+NEW_QUESTIONS = ("_hyponym", "_part_of")  # asked for the head: what has the newcomer as a kind, as its whole?
+
+
+def demo(
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the facts; fewer is quicker and worse.")] = 16,
+    device: options.Device = "cpu",
+) -> None:
+    """Train on the bundled graph, compare with the rules, ask questions, then add an entity nobody has seen."""
+    from hmem.config import Config, from_dict, merge
+    from hmem.graph.registry import load_dataset
+    from hmem.model.presets import preset
+
+    started = time.perf_counter()
+    config = from_dict(Config, merge(preset("recall"), SETTINGS, {"training": {"epochs": epochs}}))
+    place = options.resolve_device(device)
+    graph, gen = load_dataset("wordnet-mini"), load_dataset("wordnet-mini-gen")
+    console = output.console()
+    console.print(f"A slice of WordNet: {graph.num_entities:,} things, {len(graph.train):,} facts to learn from.")
+    model, reports = _train_and_rank(graph, config, place)
+    console.print(f"The same with {len(gen.heldout if gen.heldout is not None else ()):,} things kept out of training.")
+    _, new_reports = _train_and_rank(gen, config, place)
+    _show_figures([*reports, *new_reports])
+    neighborhoods = graph.inference_graph("train")
+    for entity, relation in QUESTIONS:
+        _ask(model, graph, neighborhoods, entity, relation)
+    _meet_newcomer(model, graph, neighborhoods)
+    console.print(f"That took {time.perf_counter() - started:.0f} s. Your own graph: hmem train FILE --out DIR")
+
+
+def _train_and_rank(dataset: "Dataset", config: "Config", device: str) -> "tuple[HMem, list[Report]]":
+    """A model of the dataset, and its test figures beside those of the baselines."""
+    from hmem.cli.progress import training_progress
+    from hmem.evaluation.baselines import make_baseline
+    from hmem.evaluation.report import report
+    from hmem.evaluation.validation import Validator
+    from hmem.model.hmem import ModelScorer
+    from hmem.training.loop import Hooks, train
+
+    validator = Validator(dataset, config.training.validation_queries, device)
+    with training_progress() as show:
+        hooks = Hooks(validate=lambda model: validator(ModelScorer(model, validator.graph)), progress=show)
+        outcome = train(config, dataset.train, dataset.num_entities, dataset.num_relations, device=device, hooks=hooks)
+    reports = [report(ModelScorer(outcome.model, validator.graph), dataset, model="hmem recall")]
+    reports += [report(make_baseline(name, dataset, "train"), dataset, model=name) for name in ("rules", "frequency")]
+    return outcome.model, reports
+
+
+def _show_figures(reports: "list[Report]") -> None:
+    """The test figures that matter here: what is stored somewhere in the memory, and what is not."""
+    table = output.table(
+        ["test facts about", "model"], ["MRR", "H@1", "H@10", "linked H@1", "unlinked MRR"], title="\nHow well?"
+    )
+    for each in reports:
+        figures, linked = each.protocols["all"], each.breakdowns["all"]["linked"]
+        table.add_row(
+            "entities kept out of training" if each.dataset.endswith("-gen") else "entities of the graph",
+            each.model,
+            *(
+                output.decimal(figures[f"both.realistic.{key}"])
+                for key in ("inverse_harmonic_mean_rank", "hits_at_1", "hits_at_10")
+            ),
+            output.decimal(linked["linked"]["hits@1"]),
+            output.decimal(linked["unlinked"]["mrr"]),
+        )
+    console = output.console()
+    console.print(table)
+    console.print(
+        "Every entity is a candidate, known answers are filtered, ties are shared. Linked: the answer already stands\n"
+        "somewhere in the entity's memory, so rules can copy it; unlinked answers have to be completed.\n"
+    )
+
+
+def _ask(
+    model: "HMem", dataset: "Dataset", graph: "Neighborhoods", entity: str, relation: str, *, head: bool = False
+) -> None:
+    """What is known, what is likely besides, and why."""
+    import torch
+
+    from hmem.model.index import LiveIndex
+    from hmem.model.query import Query
+
+    entities = dataset.vocab.entities
+    asked = entities.id_of(entity)
+    role = dataset.vocab.relations.id_of(relation) + (0 if head else dataset.num_relations)
+    index = LiveIndex(graph, model.num_entities)
+    with torch.inference_mode():
+        chances = model(Query(torch.tensor([asked]), torch.tensor([role])), index)[0].exp()  # (E,) p(x)
+    known = set(graph.answers(asked, role).tolist())
+    likely = [x for x in chances.topk(5 + len(known)).indices.tolist() if x not in known and chances[x] > LIKELY]
+    held_back = set(dataset.known("test").answers(asked, role).tolist()) if asked < model.num_entities else set()
+    console = output.console()
+    console.print(PHRASES[relation][head].format(entity), style="bold")
+    if known:
+        console.print(f"  known   {', '.join(sorted(entities[x] for x in known))}")
+    for answer in likely[:3]:
+        console.print(
+            f"  {float(chances[answer]):.2f}    {entities[answer]}"
+            + ("  (true: a held-back fact says so)" if answer in held_back else "")
+        )
+        console.print(f"          {_reason(model, dataset, index, asked, role, answer)}", style="dim")
+    if not likely:
+        console.print(f"  nothing {'else ' if known else ''}above {LIKELY:.0%}", style="dim")
+    console.print()
+
+
+def _reason(model: "HMem", dataset: "Dataset", index: "LiveIndex", asked: int, role: int, answer: int) -> str:
+    """The stored facts that gave the answer its probability."""
+    from hmem.model.explain import explain
+
+    found = explain(model, index, asked, role, answer)
+    total = float(found.copied.sum()) + found.dense_share
+    parts = [
+        f"{float(copied) / total:.0%} from {_fact(dataset, asked, int(edge_role), int(filler))}"
+        for copied, edge_role, filler in zip(found.copied, found.roles, found.fillers, strict=True)
+        if float(copied) > 0.05 * total
+    ]
+    if found.dense_share > 0.05 * total:
+        parts.append(f"{found.dense_share / total:.0%} completed from the memory as a whole")
+    return ", ".join(parts)
+
+
+def _meet_newcomer(model: "HMem", dataset: "Dataset", graph: "Neighborhoods") -> None:
+    """Add an entity with two facts and ask about it at once; nothing is trained."""
+    console = output.console()
+    console.print("Now somebody nobody has heard of. Nothing is trained.", style="bold")
+    for head, relation, tail in NEW_FACTS:
+        dataset.vocab.entities.add(head)
+        graph.add(
+            dataset.vocab.entities.id_of(head),
+            dataset.vocab.relations.id_of(relation),
+            dataset.vocab.entities.id_of(tail),
+        )
+        console.print(f"  added   {head} {relation} {tail}")
+    console.print()
+    for relation in NEW_QUESTIONS:
+        _ask(model, dataset, graph, NEWCOMER, relation, head=True)
+
+
+def _fact(dataset: "Dataset", owner: int, role: int, filler: int) -> str:
+    """An edge as the fact it came from."""
+    right = role >= dataset.num_relations
+    head, tail = (owner, filler) if right else (filler, owner)
+    names = dataset.vocab.entities
+    return f"{names[head]} {dataset.vocab.relations[role % dataset.num_relations]} {names[tail]}"

@@ -1,0 +1,201 @@
+"""Small graphs and models that the model, training and evaluation tests share, and the slow version of a model."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from hmem.config import Config, MemoryConfig, from_dict, merge
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.triples import Triples, as_triples
+from hmem.memory.completion import Completion
+from hmem.model.explicit import ExplicitMemory
+from hmem.model.hmem import HMem
+from hmem.model.implicit import ImplicitMemory
+from hmem.model.index import FrozenIndex
+from hmem.model.presets import PRESETS, preset
+from hmem.model.query import Query
+from tests import oracles
+from tests.oracles_graph import Fact, SetGraph
+
+LAW = settings(max_examples=15, deadline=None)
+SEEDS = st.integers(0, 2**32 - 1)
+ENTITIES, RELATIONS, FACTS = 9, 3, 25
+EXPLICIT = [name for name, each in PRESETS.items() if each["memory"].get("kind") != "implicit"]
+COMPLETED = [name for name in EXPLICIT if PRESETS[name]["memory"]["stiffness"] < math.inf]
+
+
+def small(name: str, memory: dict[str, Any] | None = None, training: dict[str, Any] | None = None) -> Config:
+    """A preset in dimensions that a test can afford, changed where the caller says so."""
+    settings = preset(name)
+    wide = settings["memory"]["binding"] != "tpr"
+    shrunk = {"memory": {"entity_dim": 6, "relation_dim": 6 if wide else 4}}
+    return from_dict(Config, merge(settings, shrunk, {"memory": memory or {}, "training": training or {}}))
+
+
+def random_facts(seed: int, entities: int = ENTITIES, relations: int = RELATIONS, facts: int = FACTS) -> list[Fact]:
+    """Hubs, several facts about one pair, at least two about an entity and itself, and an entity without any."""
+    rng = np.random.default_rng(seed)
+    drawn = np.stack(
+        [
+            rng.integers(entities - 1, size=facts) // rng.integers(1, 3, size=facts),
+            rng.integers(relations, size=facts),
+            rng.integers(entities - 1, size=facts),
+        ],
+        axis=1,
+    )
+    loops = [(0, 0, 0), (entities - 2, relations - 1, entities - 2)]
+    return sorted({(int(h), int(r), int(t)) for h, r, t in drawn.tolist()} | set(loops))
+
+
+def triples_of(facts: list[Fact]) -> Triples:
+    return as_triples(facts)
+
+
+def neighborhoods_of(facts: list[Fact], entities: int = ENTITIES, relations: int = RELATIONS) -> Neighborhoods:
+    return Neighborhoods.build(as_triples(facts), entities, relations)
+
+
+def index_of(facts: list[Fact], entities: int = ENTITIES, relations: int = RELATIONS) -> FrozenIndex:
+    return FrozenIndex(neighborhoods_of(facts, entities, relations))
+
+
+def random_model(config: MemoryConfig, seed: int, entities: int = ENTITIES, relations: int = RELATIONS) -> HMem:
+    """In float64, with nothing left at the zeros that training starts from, and solved to the last digits."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = HMem(config, entities, relations).double()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    if isinstance(model.completion, Completion):
+        model.completion.tolerance = 1e-12
+    return model.eval()
+
+
+def ask(*questions: tuple[int, ...]) -> Query:
+    """(entity, role), or (entity, role, target) for facts that are to be withheld."""
+    return Query(*(torch.tensor(column) for column in zip(*questions, strict=True)))
+
+
+def every_question(entities: int = ENTITIES, relations: int = RELATIONS) -> Query:
+    return ask(*((entity, role) for entity in range(entities) for role in range(2 * relations)))
+
+
+def both_ways(facts: list[Fact], relations: int = RELATIONS) -> list[tuple[int, int, int]]:
+    """Each fact as training asks for it: (entity, role, target) from both of its ends."""
+    tails = [(head, relation + relations, tail) for head, relation, tail in facts]
+    return tails + [(tail, relation, head) for head, relation, tail in facts]
+
+
+def stated_by(question: tuple[int, int, int], relations: int = RELATIONS) -> Fact:
+    """The fact that answers the question."""
+    entity, role, target = question
+    return (entity, role - relations, target) if role >= relations else (target, role, entity)
+
+
+# The model without batches, bags or short cuts
+
+
+def looped_edges(
+    model: HMem, facts: list[Fact], entity: int, role: int, target: int | None = None
+) -> list[tuple[int, int]]:
+    """(role, filler) of the edges that may be looked at."""
+    kept = set(facts)
+    if target is not None:
+        kept -= {stated_by((entity, role, target), model.num_relations)}
+    return [edge for edge in SetGraph(kept, model.num_relations).edges_of(entity) if edge[1] < model.num_entities]
+
+
+def looped_identity(model: HMem, entity: int) -> Tensor:
+    entities = model.embeddings().entities
+    is_new = entity >= model.num_entities or not bool(model.is_known[entity])
+    return torch.zeros_like(entities[0]) if is_new or not model.config.identity else entities[entity]
+
+
+def looped_weights(model: HMem, edges: list[tuple[int, int]], entity: int, role: int) -> Tensor:
+    """The weight of each edge, 0 where the k strongest leave it out."""
+    assert isinstance(model.memory, ExplicitMemory)
+    vectors, weighting = model.embeddings(), model.memory.weighting
+    if weighting is None:
+        return vectors.entities.new_full((len(edges),), 1 / max(1, len(edges)))
+    logits = [
+        oracles.weight_logit(
+            looped_identity(model, entity),
+            vectors.roles[role],
+            vectors.entities[filler],
+            vectors.roles[other],
+            weighting.score_matrix,
+            weighting.score_bias[role],
+        )
+        + (weighting.role_bias[role, other] if weighting.role_bias is not None else 0)
+        for other, filler in edges
+    ]
+    weights = torch.stack(logits).sigmoid() if logits else vectors.entities.new_zeros(0)
+    if model.config.max_neighbors is None:
+        return weights
+    kept = oracles.strongest([0] * len(edges), weights.tolist(), model.config.max_neighbors)
+    return weights * torch.tensor(kept, dtype=torch.bool)
+
+
+def looped_memory(model: HMem, edges: list[tuple[int, int]], weights: Tensor) -> Tensor:
+    vectors = model.embeddings()
+    flat = [(0, role, filler) for role, filler in edges]
+    return oracles.superpose_looped(model.config.binding, flat, weights, vectors.roles, vectors.entities, 1)[0]
+
+
+def looped_completion(model: HMem, memory: Tensor, identity: Tensor) -> Tensor:
+    layer, config = model.completion, model.config
+    if not isinstance(layer, Completion):
+        return memory
+    weight = (layer.global_weight + layer.global_weight.T) / 2
+    filter_vector = torch.ones_like(memory)
+    if layer.filter_map is not None:
+        filter_vector = layer.filter_map @ memory + layer.filter_bias
+    one = torch.ones((), dtype=memory.dtype)
+    norm = torch.linalg.matrix_norm(oracles.local_weight(filter_vector, weight, one))
+    scale = torch.clamp((config.stiffness - config.margin) / norm, max=1.0)
+    local = oracles.local_weight(filter_vector, weight, scale)
+    return oracles.complete(memory, local, layer.bias_map @ identity, config.stiffness)
+
+
+def looped_retrieved(model: HMem, facts: list[Fact], entity: int, role: int, target: int | None = None) -> Tensor:
+    """e_o, one line of the paper after the other."""
+    edges = looped_edges(model, facts, entity, role, target)
+    if isinstance(model.memory, ImplicitMemory):
+        memory = model.memory.state[entity]
+    else:
+        memory = looped_memory(model, edges, looped_weights(model, edges, entity, role))
+    completed = looped_completion(model, memory, looped_identity(model, entity))
+    return oracles.unbind(model.config.binding, model.embeddings().roles[role], completed)
+
+
+def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target: int | None = None) -> Tensor:
+    """The score of every entity; with the exact channel the logarithm of its probability.
+
+    Answers that are stored already are no rivals: neither copied nor part of the dense channel's softmax.
+    """
+    retrieved = looped_retrieved(model, facts, entity, role, target)
+    dense = torch.stack([-torch.exp(model.log_temperature) * (retrieved - x).square().sum() for x in _entities(model)])
+    if model.exact is None:
+        return dense
+    edges = looped_edges(model, facts, entity, role, target)
+    weights = looped_weights(model, edges, entity, role)
+    given = SetGraph(facts, model.num_relations).answers(entity, role)
+    stored = {answer for answer in given if answer != target and answer < model.num_entities}
+    mass = torch.zeros_like(dense)
+    for (other, filler), weight in zip(edges, weights, strict=True):
+        if filler not in stored:
+            mass[filler] += torch.exp(model.exact.affinity[role, other]) * weight
+    null = torch.exp(model.exact.null[role])
+    total = null + mass.sum()
+    rivals = torch.stack([score.exp() for x, score in enumerate(dense) if x not in stored]).sum()
+    return torch.log(mass / total + null / total * dense.exp() / rivals)
+
+
+def _entities(model: HMem) -> Tensor:
+    return model.embeddings().entities
