@@ -34,10 +34,16 @@ class Noise:
     def __init__(self, seed: int, step: int, device: torch.device) -> None:
         self.generator = torch.Generator(device).manual_seed(seed_for("noise", seed, step))
         self.device = device
+        self._links_seed = seed_for("links", seed, step)
 
     def chosen(self, count: int, share: float) -> Bool[Tensor, " n"]:
         """True for each of `count` things with probability `share`."""
         return torch.rand(count, generator=self.generator, device=self.device) < share
+
+    def unlinked(self, count: int, share: float) -> Bool[Tensor, " B"]:
+        """The queries of this step whose links are withheld; the same whenever it is asked."""
+        generator = torch.Generator(self.device).manual_seed(self._links_seed)
+        return torch.rand(count, generator=generator, device=self.device) < share
 
     def dropout(self, values: Float[Tensor, "*shape"], share: float) -> Float[Tensor, "*shape"]:
         """Values with a share of them zeroed and the rest scaled up to keep the mean."""
@@ -99,6 +105,6 @@ def unavailable(query: Query, edges: Edges, num_relations: int, drop: Drop | Non
     if drop is not None and drop.neighbor > 0:
         absent = absent | drop.noise.chosen(len(edges.query), drop.neighbor)
     if drop is not None and drop.link > 0:
-        unlinked = drop.noise.chosen(len(query), drop.link).index_select(0, edges.query)  # (N,)
+        unlinked = drop.noise.unlinked(len(query), drop.link).index_select(0, edges.query)  # (N,)
         absent = absent | (unlinked & (edges.fillers == query.target.index_select(0, edges.query)))
     return absent

@@ -177,7 +177,15 @@ class _Run:
         if training.mask_known:
             known = answer.attended.edges if answer.attended is not None else self.graph.lookup(query.entity)
         loss = answer_loss(
-            self.model, answer, vectors, query, known, training.negatives, training.label_smoothing, noise
+            self.model,
+            answer,
+            vectors,
+            query,
+            known,
+            training.negatives,
+            training.label_smoothing,
+            noise,
+            training.link_withholding,
         )
         for group in self.optimizer.param_groups:
             group["lr"] = group["full_rate"] * rate(self._share(), training.warmup, training.final_rate)

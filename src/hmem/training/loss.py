@@ -19,10 +19,13 @@ def answer_loss(
     negatives: int | None,
     smoothing: float,
     noise: Noise,
+    link_withholding: float = 0.0,
 ) -> Float[Tensor, ""]:
     """−log p(target), with the other true answers that `known` holds left out of the competition.
 
-    The rivals are all entities, or as many as `negatives` says. With the exact channel p is its mixture.
+    The rivals are all entities, or as many as `negatives` says. With the exact channel p is its mixture; a query whose
+    links are withheld asks the dense channel alone, so that the null slot learns how often an answer is really absent
+    and not how often one is hidden from it.
     """
     if negatives is None:
         scores, place = against_all(model, answer.retrieved, vectors, query, known)
@@ -33,7 +36,8 @@ def answer_loss(
         assert query.target is not None
         # p = Σ_{c: e_c = target} p_c + p_null · softmax(dense)(target)
         log_copied = answer.copied.log_mass_on(answer.attended.edges, query.target)
-        log_p = torch.logaddexp(log_copied, answer.copied.log_null + log_p)
+        mixed = torch.logaddexp(log_copied, answer.copied.log_null + log_p)
+        log_p = torch.where(noise.unlinked(len(query), link_withholding), log_p, mixed)
     return -log_p.mean()
 
 

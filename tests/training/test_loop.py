@@ -1,0 +1,410 @@
+"""What a training run promises: the same seed, the same weights, whatever interrupts it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from hmem.config import Config
+from hmem.errors import NonFiniteError
+from hmem.graph.dataset import Dataset
+from hmem.graph.triples import as_triples
+from hmem.model.checkpoint import read_tensors, write_tensors
+from hmem.model.hmem import HMem
+from hmem.model.presets import PRESETS
+from hmem.model.query import Query
+from hmem.training import loop
+from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, make_optimizer, matmul_precision, new_model, train
+from hmem.training.state import State
+from tests.model.problems import both_ways, small
+
+Weights = dict[str, Tensor]
+# 32 facts: two whole batches and a rest in each of three epochs
+STEPS = {"epochs": 3, "batch_size": 13, "validate_every": 1}
+EVERYTHING: dict[str, Any] = {
+    **STEPS,
+    "memory_dropout": 0.2,
+    "retrieved_dropout": 0.2,
+    "neighbor_dropout": 0.2,
+    "link_withholding": 0.3,
+    "identity_dropout": 0.3,
+    "label_smoothing": 0.1,
+    "weight_decay": 0.01,
+    "negatives": 7,
+    "seed": 5,
+}
+RUNS = {
+    "a completed memory with every dropout": small("tpr", training=EVERYTHING),
+    "recall": small("recall", training={**STEPS, "retrieved_dropout": 0.1, "neighbor_dropout": 0.1}),
+}
+every_run = pytest.mark.parametrize("run", list(RUNS))
+
+
+def fit(config: Config, toy: Dataset, hooks: Hooks | None = None, resume: State | None = None) -> Outcome:
+    return train(config, toy.train, toy.num_entities, toy.num_relations, hooks=hooks, resume=resume)
+
+
+def weights(model: HMem) -> Weights:
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def same(left: Weights, right: Weights) -> bool:
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+def broken_off(steps: int, validate: Callable[[HMem], float] | None = None, **hooks: Any) -> Hooks:
+    """Hooks that interrupt a run after so many steps: it asks before the first, after each, and after a validation."""
+    asked = [0]
+
+    def stop() -> bool:
+        asked[0] += 1
+        return asked[0] > steps
+
+    def validated(model: HMem) -> float:
+        assert validate is not None
+        asked[0] -= 1
+        return validate(model)
+
+    return Hooks(stop=stop, validate=None if validate is None else validated, **hooks)
+
+
+def figure_of(model: HMem) -> float:
+    """A figure that depends on the weights and goes up and down."""
+    return float(torch.sin(1e4 * model.embeddings.entity.detach().sum()))
+
+
+class Scripted:
+    """Validation figures from a list, and the weights that each was given for."""
+
+    def __init__(self, *figures: float) -> None:
+        self.figures, self.seen = list(figures), list[Weights]()
+
+    def __call__(self, model: HMem) -> float:
+        self.seen.append(weights(model))
+        return self.figures[len(self.seen) - 1]
+
+
+# The same weights
+
+
+@every_run
+def test_the_same_seed_gives_the_same_weights(run: str, toy: Dataset) -> None:
+    torch.manual_seed(1)
+    first = fit(RUNS[run], toy)
+    torch.manual_seed(2)  # what the caller did with the global generator is of no importance
+    torch.rand(10)
+    second = fit(RUNS[run], toy)
+    assert same(weights(first.model), weights(second.model))
+    assert first.stopped == "done"
+    assert not first.model.training
+
+
+@every_run
+def test_another_seed_gives_other_weights(run: str, toy: Dataset) -> None:
+    config = RUNS[run]
+    other = replace(config, training=replace(config.training, seed=config.training.seed + 256))
+    assert not same(weights(fit(config, toy).model), weights(fit(other, toy).model))
+
+
+def test_the_seed_reaches_start_order_and_noise(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the three for itself, and seeds that differ in their high bits only."""
+    asked: list[Query] = []
+    dropped: list[Tensor] = []
+    usual = loop.answer_loss
+
+    def spy(model: Any, answer: Any, vectors: Any, query: Query, *rest: Any) -> Tensor:
+        asked.append(query)
+        dropped.append(answer.attended.absent)
+        return usual(model, answer, vectors, query, *rest)
+
+    monkeypatch.setattr(loop, "answer_loss", spy)
+    starts, orders, noises = [], [], []
+    for seed in (0, 1, 256, 2**32):
+        config = small("tpr-inf", training={"epochs": 1, "neighbor_dropout": 0.5, "seed": seed})
+        starts.append(new_model(config, 18, 4).embeddings.entity)
+        fit(config, toy)
+        orders.append(asked[-1].entity)
+        noises.append(dropped[-1])
+    for parts in (starts, orders, noises):
+        for place, part in enumerate(parts):
+            assert not any(torch.equal(part, other) for other in parts[:place])
+
+
+def test_training_leaves_the_global_generator_alone(toy: Dataset) -> None:
+    before = torch.get_rng_state()
+    fit(RUNS["recall"], toy)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@every_run
+@pytest.mark.parametrize("steps", [0, 1, 3, 4, 8, 9])
+def test_an_interrupted_run_goes_on_to_the_same_weights(run: str, steps: int, toy: Dataset, tmp_path: Path) -> None:
+    """Stopped before it began, in an epoch, between two, and after the last step of all."""
+    config, path = RUNS[run], tmp_path / "state.safetensors"
+    whole = fit(config, toy, Hooks(validate=figure_of))
+
+    def keep(state: State) -> None:
+        write_tensors(path, *state.to_tensors())
+
+    broken = fit(config, toy, broken_off(steps, figure_of, checkpoint=keep))
+    assert (broken.stopped, broken.epochs) == ("interrupted", steps / 3)
+    resumed = fit(config, toy, Hooks(validate=figure_of), State.from_tensors(*read_tensors(path)))
+    assert (resumed.stopped, resumed.epochs, resumed.best) == ("done", 3.0, whole.best)
+    assert same(weights(resumed.model), weights(whole.model))
+
+
+@every_run
+def test_a_run_may_be_interrupted_at_every_step(run: str, toy: Dataset) -> None:
+    config, state = RUNS[run], None
+    kept: list[State] = []
+    for _ in range(9):
+        fit(config, toy, broken_off(1, figure_of, checkpoint=kept.append), state)
+        state = State.from_tensors(*kept[-1].to_tensors())
+    resumed = fit(config, toy, Hooks(validate=figure_of), state)
+    whole = fit(config, toy, Hooks(validate=figure_of))
+    assert same(weights(resumed.model), weights(whole.model))
+    assert resumed.best == whole.best
+
+
+@every_run
+def test_a_checkpoint_may_be_resumed_from_twice(run: str, toy: Dataset) -> None:
+    kept: list[State] = []
+    fit(RUNS[run], toy, broken_off(4, checkpoint=kept.append))
+    runs = [fit(RUNS[run], toy, resume=kept[-1]) for _ in range(2)]
+    assert same(weights(runs[0].model), weights(runs[1].model))
+    assert same(weights(runs[0].model), weights(fit(RUNS[run], toy).model))
+
+
+def test_checkpoints_on_the_way_are_good_to_resume_from(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = small("recall", training={**STEPS, "checkpoint_minutes": 1e-9})
+    kept: list[State] = []
+
+    def keep(state: State) -> None:
+        kept.append(State.from_tensors(*state.to_tensors()))
+
+    whole = fit(config, toy, Hooks(checkpoint=keep))
+    assert [state.step for state in kept] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 9]
+    resumed = fit(config, toy, resume=kept[4])
+    assert same(weights(resumed.model), weights(whole.model))
+    rare: list[State] = []
+    fit(small("recall", training=STEPS), toy, Hooks(checkpoint=rare.append))
+    assert len(rare) == 1
+
+
+# What is asked
+
+
+def test_an_epoch_asks_for_every_fact_from_both_ends(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int, int]] = []
+    usual = loop.answer_loss
+
+    def spy(model: Any, answer: Any, vectors: Any, query: Query, *rest: Any) -> Tensor:
+        assert query.target is not None
+        asked.extend(zip(query.entity.tolist(), query.role.tolist(), query.target.tolist(), strict=True))
+        return usual(model, answer, vectors, query, *rest)
+
+    monkeypatch.setattr(loop, "answer_loss", spy)
+    fit(small("tpr-inf", training=STEPS), toy)
+    facts = [(head, relation, tail) for head, relation, tail in toy.train.tolist()]
+    epochs = [asked[place * 64 : (place + 1) * 64] for place in range(3)]
+    assert len(asked) == 3 * 64
+    for epoch in epochs:
+        assert sorted(epoch) == sorted(both_ways(facts, toy.num_relations))
+    assert epochs[0] != epochs[1]
+
+
+@pytest.mark.parametrize(
+    ("preset", "setting"),
+    [
+        ("tpr", {"memory_dropout": 0.3}),
+        ("tpr", {"retrieved_dropout": 0.3}),
+        ("tpr", {"neighbor_dropout": 0.3}),
+        ("tpr", {"identity_dropout": 0.5}),
+        ("tpr", {"link_withholding": 1.0}),
+        ("tpr", {"label_smoothing": 0.2}),
+        ("tpr", {"negatives": 5}),
+        ("tpr", {"mask_known": False}),
+        ("tpr", {"learning_rate": 1e-2}),
+        ("tpr", {"warmup": 0.9}),
+        ("tpr", {"final_rate": 1.0}),
+        ("tpr", {"weight_decay": 0.5}),
+        ("tpr", {"batch_size": 10}),
+        ("tpr-im", {"mask_known": False}),
+        ("recall", {"exact_rate": 1.0}),
+        ("recall", {"link_withholding": 0.0}),
+    ],
+)
+def test_every_setting_matters(preset: str, setting: dict[str, Any], toy: Dataset) -> None:
+    usual = fit(small(preset, training={"epochs": 3}), toy)
+    changed = fit(small(preset, training={"epochs": 3, **setting}), toy)
+    assert not same(weights(usual.model), weights(changed.model))
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_the_loss_falls(name: str, toy: Dataset) -> None:
+    """To less than half of what it was, and of what guessing among the 18 entities costs."""
+    told: list[Progress] = []
+    dims = {"entity_dim": 16, "relation_dim": 4 if PRESETS[name]["memory"]["binding"] == "tpr" else 16}
+    config = small(name, dims, {"epochs": 40, "learning_rate": 3e-2, "link_withholding": 0.0})
+    fit(config, toy, Hooks(progress=told.append))
+    assert told[-1].loss < 0.5 * min(told[0].loss, math.log(18))
+
+
+def test_only_entities_of_the_training_facts_are_known(toy: Dataset) -> None:
+    kept = toy.train[~(toy.train[:, [0, 2]] == 5).any(axis=1)]
+    model = train(small("tpr", training={"epochs": 1}), kept, toy.num_entities + 2, toy.num_relations).model
+    met = set(kept[:, [0, 2]].ravel().tolist())
+    assert model.is_known.tolist() == [entity in met for entity in range(toy.num_entities + 2)]
+    assert 5 not in met
+    start = new_model(small("tpr", training={"epochs": 1}), toy.num_entities + 2, toy.num_relations)
+    assert start.is_known.all()
+
+
+# When it ends, and with which weights
+
+
+def test_patience_stops_and_the_best_weights_are_kept(toy: Dataset) -> None:
+    figures = Scripted(0.1, 0.5, 0.4, 0.5, 0.3, 0.9)
+    config = small("recall", training={**STEPS, "epochs": 50, "patience": 3})
+    outcome = fit(config, toy, Hooks(validate=figures))
+    assert (outcome.stopped, outcome.best, outcome.epochs) == ("patience", 0.5, 5.0)
+    assert same(weights(outcome.model), figures.seen[1])
+
+
+def test_patience_survives_an_interruption(toy: Dataset) -> None:
+    config = small("recall", training={**STEPS, "epochs": 50, "patience": 3})
+    kept: list[State] = []
+    figures = Scripted(0.5, 0.4, 0.3, 0.2, 0.1)
+    fit(config, toy, broken_off(9, figures, checkpoint=kept.append))
+    assert len(figures.seen) == 3
+    outcome = fit(config, toy, Hooks(validate=figures), State.from_tensors(*kept[-1].to_tensors()))
+    assert (outcome.stopped, outcome.epochs) == ("patience", 4.0)
+    assert same(weights(outcome.model), figures.seen[0])
+
+
+def test_validation_comes_every_so_often_and_at_the_end(toy: Dataset) -> None:
+    figures = Scripted(0.1, 0.2, 0.3)
+    config = small("recall", training={**STEPS, "epochs": 5, "validate_every": 2})
+    told: list[Progress] = []
+    outcome = fit(config, toy, Hooks(validate=figures, progress=told.append))
+    assert [(now.epoch, now.validated) for now in told if now.validated is not None] == [(2, 0.1), (4, 0.2), (5, 0.3)]
+    assert same(weights(outcome.model), figures.seen[2])
+    assert outcome.best == 0.3
+
+
+def test_without_validation_the_last_weights_are_kept(toy: Dataset) -> None:
+    told: list[Progress] = []
+    outcome = fit(RUNS["recall"], toy, Hooks(progress=told.append))
+    assert outcome.best is None
+    assert all(now.best is None and now.validated is None for now in told)
+
+
+def test_time_stops(toy: Dataset) -> None:
+    figures = Scripted(0.7)
+    config = small("recall", training={"epochs": 10**6, "minutes": 1e-3, "validate_every": 10**6, "batch_size": 13})
+    told: list[Progress] = []
+    outcome = fit(config, toy, Hooks(validate=figures, progress=told.append))
+    assert (outcome.stopped, outcome.best) == ("time", 0.7)
+    assert 0 < outcome.epochs < 10**6
+    assert outcome.seconds >= 0.06
+    assert told[-1].share == 1.0
+    assert math.isfinite(told[-1].loss)
+    assert same(weights(outcome.model), figures.seen[0])
+
+
+def test_time_goes_on_counting_after_an_interruption(toy: Dataset) -> None:
+    config = small("recall", training={"epochs": 10**6, "minutes": 1e3})
+    kept: list[State] = []
+    fit(config, toy, broken_off(2, checkpoint=kept.append))
+    spent = State.from_tensors(*kept[-1].to_tensors())
+    spent.seconds = 60_001.0
+    outcome = fit(config, toy, resume=spent)
+    assert (outcome.stopped, spent.step) == ("time", 2)
+    assert outcome.seconds > 60_000
+
+
+@pytest.mark.parametrize("rate", [1e30, 1e12])
+def test_a_loss_that_is_no_number_is_an_error_with_advice(rate: float, toy: Dataset) -> None:
+    config = small("tpr-inf", training={"epochs": 30, "learning_rate": rate, "warmup": 0.0})
+    with pytest.raises(NonFiniteError) as caught:
+        fit(config, toy)
+    assert "after" in str(caught.value)
+    assert f"try a lower learning_rate (now {rate}) or a larger margin" in str(caught.value)
+
+
+# What is told
+
+
+def test_progress_is_told_at_the_end_of_epochs_and_on_the_way(toy: Dataset) -> None:
+    told: list[Progress] = []
+    config = small("recall", training={"epochs": 2, "batch_size": 1})
+    fit(config, toy, Hooks(progress=told.append))
+    assert [now.step for now in told] == [20, 32, 40, 60, 64]
+    assert [now.epoch for now in told] == [0, 1, 1, 1, 2]
+    assert all(now.epochs == 2 for now in told)
+    assert [now.share for now in told] == pytest.approx([step / 64 for step in (20, 32, 40, 60, 64)])
+    assert all(now.loss > 0 for now in told)
+    assert all(now.triples_per_second > 0 for now in told[1:])
+    assert sorted(now.seconds for now in told) == [now.seconds for now in told]
+
+
+def test_the_speedometer_counts_facts_since_it_was_last_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(loop.time, "perf_counter", lambda: now[0])
+    speed = Speedometer()
+    readings = []
+    for seconds, facts in [(1, 100), (2, 300), (2.5, 300), (4, 400)]:
+        now[0] = seconds
+        readings.append(speed.at(facts))
+    assert readings == [0.0, 200.0, 200.0, 50.0]
+
+
+# Optimiser and precision
+
+
+def test_the_exact_channel_steps_faster_and_is_not_decayed() -> None:
+    config = small("recall", training={"learning_rate": 0.1, "exact_rate": 7.0, "weight_decay": 0.3})
+    model = new_model(config, 5, 2)
+    usual, fast = make_optimizer(model, config.training).param_groups
+    assert model.exact is not None
+    assert {id(each) for each in fast["params"]} == {id(model.exact.affinity), id(model.exact.null)}
+    assert len(usual["params"]) + 2 == len(list(model.parameters()))
+    assert (usual["full_rate"], usual["weight_decay"]) == (0.1, 0.3)
+    assert (fast["full_rate"], fast["weight_decay"]) == (pytest.approx(0.7), 0.0)
+    assert len(make_optimizer(new_model(small("tpr"), 5, 2), config.training).param_groups) == 1
+
+
+def test_the_rate_follows_the_schedule(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[float]] = []
+    usual = torch.optim.AdamW.step
+
+    def step(self: torch.optim.AdamW, *rest: Any) -> Any:
+        seen.append([group["lr"] for group in self.param_groups])
+        return usual(self, *rest)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", step)
+    config = small("recall", training={"epochs": 10, "learning_rate": 0.1, "warmup": 0.2, "final_rate": 0.1})
+    fit(config, toy)
+    rates = [0.1 * loop.rate(step / 10, 0.2, 0.1) for step in range(10)]
+    assert [usual for usual, _ in seen] == pytest.approx(rates)
+    assert [fast for _, fast in seen] == pytest.approx([10 * rate for rate in rates])
+
+
+@pytest.mark.parametrize(("precision", "word"), [("float32", "highest"), ("tf32", "high"), ("bfloat16", "medium")])
+def test_precision_is_put_back(precision: str, word: str) -> None:
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(ZeroDivisionError), matmul_precision(precision):
+        assert torch.get_float32_matmul_precision() == word
+        1 / 0  # noqa: B018
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_a_single_fact_can_be_trained_on() -> None:
+    outcome = train(small("recall", training={"epochs": 2}), as_triples([[0, 0, 1]]), 3, 1)
+    assert outcome.stopped == "done"
+    assert all(value.isfinite().all() for value in outcome.model.state_dict().values())

@@ -1,0 +1,230 @@
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from hmem.memory.superpose import Edges
+from hmem.model.hmem import Answer, HMem
+from hmem.model.query import Noise, Query
+from hmem.model.vectors import Vectors
+from hmem.training.loss import against_all, against_sample, answer_loss, smoothed_log_probability
+from tests.memory.problems import generator, normal
+from tests.model.problems import (
+    ENTITIES,
+    LAW,
+    RELATIONS,
+    SEEDS,
+    ask,
+    both_ways,
+    index_of,
+    looped_scores,
+    random_facts,
+    random_model,
+    small,
+)
+from tests.oracles_graph import SetGraph
+
+SOME = settings(max_examples=8, deadline=None)
+CPU = torch.device("cpu")
+
+
+class Problem:
+    """A model that was asked for every fact of a graph."""
+
+    def __init__(self, seed: int, preset: str = "tpr-inf", **memory: Any) -> None:
+        self.facts = random_facts(seed)
+        self.questions = both_ways(self.facts)
+        self.query: Query = ask(*self.questions)
+        self.model: HMem = random_model(small(preset, memory=memory).memory, seed)
+        self.vectors: Vectors = self.model.embeddings()
+        self.known: Edges = index_of(self.facts).lookup(self.query.entity)
+        self.answer: Answer = self.model.answer(self.query, index_of(self.facts), self.vectors)
+        self.scores: Tensor = self.model.compare(self.answer.retrieved, self.vectors.entities).detach()
+        graph = SetGraph(self.facts, RELATIONS)
+        self.others = [set(graph.answers(entity, role)) - {target} for entity, role, target in self.questions]
+
+    def loss(self, known: bool = True, negatives: int | None = None, smoothing: float = 0.0, step: int = 0) -> Tensor:
+        return answer_loss(
+            self.model,
+            self.answer,
+            self.vectors,
+            self.query,
+            self.known if known else None,
+            negatives,
+            smoothing,
+            Noise(0, step, CPU),
+        )
+
+    def sample(self, count: int, known: bool = True, step: int = 0) -> tuple[Tensor, Tensor]:
+        edges = self.known if known else None
+        return against_sample(
+            self.model, self.answer.retrieved, self.vectors, self.query, edges, count, Noise(0, step, CPU)
+        )
+
+
+def looped_log_p(scores: Tensor, target: int, among: list[int], smoothing: float = 0.0) -> float:
+    """(1 − ε)·log p(target) + ε·mean log p, one candidate after the other."""
+    total = sum(math.exp(scores[x]) for x in among)
+    log_p = {x: float(scores[x]) - math.log(total) for x in among}
+    return (1 - smoothing) * log_p[target] + smoothing * sum(log_p.values()) / len(log_p)
+
+
+@given(seed=SEEDS, mask=st.booleans(), smoothing=st.sampled_from([0.0, 0.1, 0.5]))
+@LAW
+def test_the_loss_against_all_is_a_loop(seed: int, mask: bool, smoothing: float) -> None:
+    problem = Problem(seed)
+    expected = [
+        looped_log_p(
+            problem.scores[row],
+            target,
+            [x for x in range(ENTITIES) if not (mask and x in problem.others[row])],
+            smoothing,
+        )
+        for row, (_, _, target) in enumerate(problem.questions)
+    ]
+    assert any(problem.others)
+    loss = problem.loss(known=mask, smoothing=smoothing).item()
+    assert loss == pytest.approx(-sum(expected) / len(expected), rel=1e-10)
+
+
+@given(seed=SEEDS)
+@LAW
+def test_masking_takes_out_other_true_answers_and_nothing_else(seed: int) -> None:
+    problem = Problem(seed)
+    scores, place = against_all(
+        problem.model, problem.answer.retrieved, problem.vectors, problem.query, problem.known
+    )
+    assert torch.equal(place, torch.tensor([target for _, _, target in problem.questions]))
+    for row, others in enumerate(problem.others):
+        gone = (scores[row] == -math.inf).nonzero().squeeze(1).tolist()
+        assert gone == sorted(others)
+        kept = scores[row] > -math.inf
+        assert torch.equal(scores[row][kept], problem.scores[row][kept])
+
+
+@pytest.mark.parametrize("preset", ["recall", "tpr", "cconv"])
+@given(seed=SEEDS)
+@SOME
+def test_the_loss_is_minus_the_log_probability_that_the_model_gives(preset: str, seed: int) -> None:
+    """With the exact channel, the mixture of both; what training lowers is what evaluation ranks by."""
+    problem = Problem(seed, preset, exact=True)
+    with torch.no_grad():
+        loss = problem.loss().item()
+        log_p = [
+            looped_scores(problem.model, problem.facts, *question)[question[2]].item()
+            for question in problem.questions[:: max(1, len(problem.questions) // 6)]
+        ]
+        scores = problem.model(problem.query, index_of(problem.facts))
+        mine = scores[torch.arange(len(scores)), problem.query.target]
+    assert loss == pytest.approx(-mine.mean().item(), rel=1e-9)
+    assert mine[:: max(1, len(problem.questions) // 6)].tolist() == pytest.approx(log_p, rel=1e-8)
+
+
+def drawn_columns(problem: Problem, scores: Tensor) -> list[dict[int, float]]:
+    """For each query, which entities stand in the columns besides the first, found by their scores."""
+    found = []
+    for row in range(len(scores)):
+        columns = {}
+        for value in scores[row, 1:].tolist():
+            if value > -math.inf:
+                near = (problem.scores[row] - value).abs()
+                assert near.min() < 1e-12
+                assert int(near.argmin()) not in columns, "drawn twice"
+                columns[int(near.argmin())] = value
+        found.append(columns)
+    return found
+
+
+@given(seed=SEEDS, count=st.integers(1, ENTITIES - 1), step=st.integers(0, 50))
+@LAW
+def test_a_sample_has_distinct_rivals_and_the_truth_apart(seed: int, count: int, step: int) -> None:
+    problem = Problem(seed)
+    scores, place = problem.sample(count, step=step)
+    scores = scores.detach()
+    assert scores.shape == (len(problem.questions), count + 1)
+    assert not place.any()
+    targets = torch.tensor([target for _, _, target in problem.questions])
+    own = problem.scores.gather(1, targets[:, None]).squeeze(1)
+    torch.testing.assert_close(scores[:, 0], own, rtol=0, atol=1e-12)
+    columns = drawn_columns(problem, scores)
+    drawn = set().union(*columns)
+    assert len(drawn) <= count
+    for row, (_, _, target) in enumerate(problem.questions):
+        assert target not in columns[row]
+        assert not problem.others[row] & set(columns[row])
+        # one draw for all: whoever is missing here is the truth, or true as well
+        assert drawn - set(columns[row]) <= {target} | problem.others[row]
+        assert len(columns[row]) >= count - 1 - len(problem.others[row])
+
+
+def test_another_step_draws_others() -> None:
+    problem = Problem(0)
+    draws = [frozenset().union(*drawn_columns(problem, problem.sample(3, step=step)[0].detach())) for step in range(8)]
+    assert len(set(draws)) > 3
+    again = frozenset().union(*drawn_columns(problem, problem.sample(3, step=0)[0].detach()))
+    assert again == draws[0]
+
+
+def test_without_masking_true_answers_stay_rivals() -> None:
+    problem = Problem(1)
+    columns = drawn_columns(problem, problem.sample(ENTITIES, known=False)[0].detach())
+    for row, (_, _, target) in enumerate(problem.questions):
+        assert set(columns[row]) == set(range(ENTITIES)) - {target}
+
+
+@pytest.mark.parametrize("preset", ["tpr-inf", "recall"])
+@given(seed=SEEDS, smoothing=st.sampled_from([0.0, 0.2]), known=st.booleans(), more=st.integers(0, 3))
+@SOME
+def test_sampling_everybody_is_the_full_loss(
+    preset: str, seed: int, smoothing: float, known: bool, more: int
+) -> None:
+    problem = Problem(seed, preset)
+    sampled = problem.loss(known, ENTITIES + more, smoothing)
+    torch.testing.assert_close(sampled, problem.loss(known, None, smoothing), rtol=1e-10, atol=1e-10)
+
+
+@given(seed=SEEDS, smoothing=st.floats(0, 0.9))
+@LAW
+def test_smoothing_is_the_naive_mixture(seed: int, smoothing: float) -> None:
+    rng = generator(seed)
+    scores = normal(rng, 5, 6)
+    scores[torch.rand(5, 6, generator=rng) < 0.3] = -torch.inf
+    target = torch.randint(6, (5,), generator=rng)
+    scores[torch.arange(5), target] = normal(rng, 5)
+    result = smoothed_log_probability(scores, target, smoothing)
+    for row in range(5):
+        among = [x for x in range(6) if scores[row, x] > -math.inf]
+        expected = looped_log_p(scores[row], int(target[row]), among, smoothing)
+        assert float(result[row]) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("preset", ["recall", "tpr", "tpr-im", "cconv-inf", "eravg"])
+@pytest.mark.parametrize("negatives", [None, 4])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_gradients_are_finite_and_reach_what_the_loss_depends_on(
+    preset: str, negatives: int | None, smoothing: float
+) -> None:
+    problem = Problem(0, preset)
+    problem.loss(negatives=negatives, smoothing=smoothing).backward()  # type: ignore[no-untyped-call]
+    for name, parameter in problem.model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.any(), name
+
+
+def test_the_gradient_points_downhill() -> None:
+    problem = Problem(2, "recall")
+    parameters = list(problem.model.parameters())
+    before = problem.loss()
+    gradients = torch.autograd.grad(before, parameters)
+    with torch.no_grad():
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.sub_(1e-5 * gradient)
+    problem.vectors = problem.model.embeddings()
+    problem.answer = problem.model.answer(problem.query, index_of(problem.facts), problem.vectors)
+    fallen = (before - problem.loss()).item()
+    assert fallen == pytest.approx(1e-5 * sum(float(each.square().sum()) for each in gradients), rel=1e-2)

@@ -1,0 +1,97 @@
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from hmem.model.checkpoint import read_tensors, write_tensors
+from hmem.model.hmem import HMem
+from hmem.training.loop import make_optimizer
+from hmem.training.state import COUNTERS, State
+from tests.model.problems import ask, index_of, random_facts, small
+
+
+def trained(preset: str = "recall", steps: int = 3) -> tuple[HMem, torch.optim.Optimizer]:
+    torch.manual_seed(0)
+    config = small(preset)
+    model = HMem(config.memory, 9, 3)
+    optimizer = make_optimizer(model, config.training)
+    for _ in range(steps):
+        step(model, optimizer)
+    return model, optimizer
+
+
+def step(model: HMem, optimizer: torch.optim.Optimizer) -> None:
+    optimizer.zero_grad()
+    model(ask((0, 0), (1, 3), (2, 5)), index_of(random_facts(0))).square().sum().backward()
+    optimizer.step()
+
+
+def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.parametrize("loss", [0.25, math.nan, math.inf])
+@pytest.mark.parametrize("figure", [None, 0.5])
+def test_comes_back_from_a_file(tmp_path: Path, loss: float, figure: float | None) -> None:
+    model, optimizer = trained()
+    state = State(step=7, seconds=1.5, loss=loss, looks_without_gain=2)
+    if figure is not None:
+        state.record(figure, model)
+        state.record(figure / 2, model)
+    state.captured(model, optimizer)
+    write_tensors(tmp_path / "state.safetensors", *state.to_tensors())
+    back = State.from_tensors(*read_tensors(tmp_path / "state.safetensors"))
+    for name in COUNTERS:
+        before, after = getattr(state, name), getattr(back, name)
+        assert before == after or (math.isnan(before) and math.isnan(after)), name
+    assert same(back.weights, state.weights)
+    assert same(back.moments, state.moments)
+    assert (back.best_weights is None) is (figure is None)
+    if back.best_weights is not None and state.best_weights is not None:
+        assert same(back.best_weights, state.best_weights)
+
+
+def test_a_restored_pair_goes_on_as_the_first_would() -> None:
+    model, optimizer = trained()
+    state = State().captured(model, optimizer)
+    tensors, metadata = state.to_tensors()
+    other, other_optimizer = trained(steps=0)
+    State.from_tensors(tensors, metadata).restore(other, other_optimizer)
+    for _ in range(3):
+        step(model, optimizer)
+        step(other, other_optimizer)
+        assert same(dict(model.state_dict()), dict(other.state_dict()))
+
+
+def test_a_state_may_be_restored_twice() -> None:
+    """What is trained afterwards does not write into it."""
+    model, optimizer = trained()
+    state = State().captured(model, optimizer)
+    moments = {name: value.clone() for name, value in state.moments.items()}
+    weights = {name: value.clone() for name, value in state.weights.items()}
+    other, other_optimizer = trained(steps=0)
+    state.restore(other, other_optimizer)
+    step(other, other_optimizer)
+    step(model, optimizer)
+    assert same(state.moments, moments)
+    assert same(state.weights, weights)
+
+
+def test_the_best_figure_keeps_its_weights() -> None:
+    model, optimizer = trained(steps=0)
+    state, kept = State(), {}
+    for figure in (0.1, 0.3, 0.3, 0.2, 0.4, 0.1):
+        state.record(figure, model)
+        kept[figure] = {name: value.clone() for name, value in model.state_dict().items()}
+        step(model, optimizer)
+        if figure == 0.3 and state.looks_without_gain == 1:
+            assert not same(state.best_weights or {}, kept[0.3])  # an equal figure is no better one
+    assert (state.best_figure, state.last_figure, state.looks_without_gain) == (0.4, 0.1, 1)
+    assert same(state.best_weights or {}, kept[0.4])
+
+
+def test_a_new_state_has_seen_nothing() -> None:
+    state = State()
+    assert (state.step, state.best_figure, state.best_weights, state.looks_without_gain) == (0, None, None, 0)
+    assert math.isnan(state.loss)
