@@ -24,16 +24,19 @@ ENTITIES, RELATIONS = 200_000, 200
 def random_facts(count: int, entities: int) -> np.ndarray:
     generator = np.random.default_rng(0)
     facts = np.empty((count, 3), dtype=np.int32)
-    for column in (0, 2):
-        facts[:, column] = (entities * generator.random(count) ** 3).astype(np.int32)  # few hubs, many leaves
-    facts[:, 1] = generator.integers(0, RELATIONS, count)
+    for start in range(0, count, 1_000_000):
+        part = facts[start : start + 1_000_000]
+        for column in (0, 2):
+            part[:, column] = entities * generator.random(len(part), dtype=np.float32) ** 3  # few hubs, many leaves
+        part[:, 1] = generator.integers(0, RELATIONS, len(part))
     return facts
 
 
 def write_file(path: Path, count: int) -> None:
     with path.open("w", encoding="utf-8") as file:
+        facts = random_facts(count, ENTITIES)
         for start in range(0, count, 1_000_000):
-            rows = random_facts(count, ENTITIES)[start : start + 1_000_000].tolist()
+            rows = facts[start : start + 1_000_000].tolist()
             file.writelines(f"/m/entity_{h}\t/relation/name_{r}\t/m/entity_{t}\n" for h, r, t in rows)
 
 

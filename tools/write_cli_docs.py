@@ -29,7 +29,7 @@ HEADER = """\
 `python -m hmem` is the same as `hmem`. `DATA` is a dataset's name, a folder with `train`, `valid` and `test` files, or
 a single file of facts; see [data.md](data.md). What the figures mean is in [evaluation.md](evaluation.md).
 
-Tables go to standard output; notes, progress bars and errors go to standard error. Every command that prints figures
+Tables go to standard output, progress bars and errors to standard error. Every command that prints figures of a dataset
 takes `--json PATH`; with `--json -` standard output holds the JSON and nothing else.
 
 | exit code | meaning |

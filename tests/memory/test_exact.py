@@ -63,7 +63,8 @@ def test_what_is_recalled_is_additive_in_facts(seed: int) -> None:
     def coefficients(kept: Tensor) -> Tensor:
         some = edges.select(kept)
         copied = channel(asked, some, log_weights[kept], torch.zeros(len(some.query), dtype=torch.bool))
-        return mass_on_fillers(copied, some) / copied.log_null.exp()[:, None]
+        coefficient: Tensor = mass_on_fillers(copied, some) / copied.log_null.exp()[:, None]
+        return coefficient
 
     half = torch.rand(EDGES, generator=generator(seed)) < 0.5
     whole = coefficients(torch.ones(EDGES, dtype=torch.bool))

@@ -112,9 +112,9 @@ def looped_edges(
 
 
 def looped_identity(model: HMem, entity: int) -> Tensor:
-    entities = model.embeddings().entities
+    entities = _entities(model)
     is_new = entity >= model.num_entities or not bool(model.is_known[entity])
-    return torch.zeros_like(entities[0]) if is_new or not model.config.identity else entities[entity]
+    return entities.new_zeros(entities.shape[1]) if is_new or not model.config.identity else entities[entity]
 
 
 def looped_weights(model: HMem, edges: list[tuple[int, int]], entity: int, role: int) -> Tensor:
@@ -122,7 +122,7 @@ def looped_weights(model: HMem, edges: list[tuple[int, int]], entity: int, role:
     assert isinstance(model.memory, ExplicitMemory)
     vectors, weighting = model.embeddings(), model.memory.weighting
     if weighting is None:
-        return vectors.entities.new_full((len(edges),), 1 / max(1, len(edges)))
+        return torch.full((len(edges),), 1 / max(1, len(edges)), dtype=torch.float64)
     logits = [
         oracles.weight_logit(
             looped_identity(model, entity),
@@ -154,7 +154,7 @@ def looped_completion(model: HMem, memory: Tensor, identity: Tensor) -> Tensor:
         return memory
     weight = (layer.global_weight + layer.global_weight.T) / 2
     filter_vector = torch.ones_like(memory)
-    if layer.filter_map is not None:
+    if layer.filter_map is not None and layer.filter_bias is not None:
         filter_vector = layer.filter_map @ memory + layer.filter_bias
     one = torch.ones((), dtype=memory.dtype)
     norm = torch.linalg.matrix_norm(oracles.local_weight(filter_vector, weight, one))
@@ -198,4 +198,5 @@ def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target
 
 
 def _entities(model: HMem) -> Tensor:
-    return model.embeddings().entities
+    entities: Tensor = model.embeddings().entities
+    return entities

@@ -39,9 +39,7 @@ def model_of(name: str, seed: int, **memory: Any) -> HMem:
 @every_binding
 @every_stiffness
 @pytest.mark.parametrize("exact", [False, True])
-@given(
-    seed=SEEDS, entity=st.integers(0, ENTITIES + 1), role=st.integers(0, 5), answer=st.integers(0, ENTITIES - 1)
-)
+@given(seed=SEEDS, entity=st.integers(0, ENTITIES + 1), role=st.integers(0, 5), answer=st.integers(0, ENTITIES - 1))
 @SOME
 @torch.no_grad()
 def test_the_parts_make_up_the_score(

@@ -35,8 +35,7 @@ from tests.model.problems import (
 )
 
 CPU = torch.device("cpu")
-FEW = settings(max_examples=4, deadline=None)
-SOME = settings(max_examples=8, deadline=None)
+FEW = settings(max_examples=3, deadline=None)
 every_preset = pytest.mark.parametrize("name", list(PRESETS))
 every_explicit = pytest.mark.parametrize("name", EXPLICIT)
 # what the presets leave out: the exact channel on other bindings, the role bias, the cut, identity with recall
@@ -130,7 +129,7 @@ def test_a_question_alone_is_answered_as_in_a_batch(variant: str) -> None:
 
 @every_variant
 @given(seed=SEEDS)
-@SOME
+@FEW
 def test_a_withheld_fact_might_as_well_not_be_in_the_graph(variant: str, seed: int) -> None:
     """Stated once or twice; a fact about an entity and itself, too."""
     facts = random_facts(seed)
@@ -171,7 +170,7 @@ def test_the_withheld_filler_leaves_no_trace(variant: str) -> None:
 
 @every_variant
 @given(seed=SEEDS)
-@SOME
+@FEW
 def test_with_links_withheld_nothing_between_the_two_is_used(variant: str, seed: int) -> None:
     facts = random_facts(seed)
     model = variant_model(variant, seed)
@@ -232,7 +231,7 @@ def test_the_short_cut_is_the_long_way(seed: int, weighting: str, neighbor: floa
 
     assert model._is_linear(drop())
     short = model.answer(query, graph, vectors, drop())
-    model._is_linear = lambda _: False  # type: ignore[method-assign]
+    model._is_linear = lambda drop: False  # type: ignore[method-assign]
     long = model.answer(query, graph, vectors, drop())
     close(short.retrieved, long.retrieved, atol=1e-10)
     assert short.copied is not None
@@ -282,7 +281,7 @@ def test_the_limit_of_completion_is_no_completion(name: str) -> None:
         assembled.load_state_dict(completing.state_dict(), strict=False)
         vectors = completing.embeddings()
         with torch.no_grad():  # at any stiffness the same W, which starts in proportion to it
-            completing.completion.global_weight.div_(stiffness)  # type: ignore[operator, union-attr]
+            completing.completion.global_weight.div_(stiffness)  # type: ignore[operator]
         stiff = completing.answer(query, graph, vectors).retrieved
         error = stiff - assembled.answer(query, graph, vectors).retrieved
         errors.append(float(error.detach().abs().max()))
@@ -430,7 +429,7 @@ def test_memory_and_retrieved_dropout_zero_coordinates() -> None:
     query, vectors = ask(*both_ways(facts)), model.embeddings()
     plain = model.answer(query, graph, vectors).retrieved
     for part in ("memory", "retrieved"):
-        drop = Drop(noise=Noise(0, 0, CPU), **{part: 0.5})  # type: ignore[arg-type]
+        drop = Drop(noise=Noise(0, 0, CPU), **{part: 0.5})
         dropped = model.answer(query, graph, vectors, drop).retrieved
         zero = (dropped == 0) & (plain != 0)
         assert 0.3 < zero.double().mean() < 0.7

@@ -145,6 +145,20 @@ def test_noise_moves_on_within_a_step() -> None:
     assert not torch.equal(noise.chosen(64, 0.5), noise.chosen(64, 0.5))
 
 
+def test_withheld_links_are_the_same_whenever_they_are_asked_for() -> None:
+    """The memory leaves them out, and the loss must know of whom."""
+    noise = Noise(0, 3, CPU)
+    first = noise.unlinked(64, 0.5)
+    noise.chosen(10, 0.5)
+    assert torch.equal(noise.unlinked(64, 0.5), first)
+    assert torch.equal(Noise(0, 3, CPU).unlinked(64, 0.5), first)
+    assert not torch.equal(Noise(0, 4, CPU).unlinked(64, 0.5), first)
+    assert not torch.equal(Noise(1, 3, CPU).unlinked(64, 0.5), first)
+    assert not torch.equal(Noise(0, 3, CPU).chosen(64, 0.5), first)
+    assert noise.unlinked(64, 1.0).all()
+    assert not noise.unlinked(64, 0.0).any()
+
+
 def test_dropout_keeps_the_mean_and_leaves_exact_zeros() -> None:
     values = torch.full((200, 50), 2.0, dtype=torch.float64)
     dropped = Noise(0, 0, CPU).dropout(values, 0.25)

@@ -52,7 +52,7 @@ def test_gradients_reach_entities_and_roles() -> None:
     for binding in ("tpr", "cconv", "hadamard"):
         layer = embeddings(binding)
         vectors = layer()
-        (vectors.entities.pow(3).sum() + vectors.roles.pow(3).sum()).backward()  # type: ignore[no-untyped-call]
+        (vectors.entities.pow(3).sum() + vectors.roles.pow(3).sum()).backward()
         for parameter in (layer.entity, layer.role):
             assert parameter.grad is not None
             assert parameter.grad.abs().sum() > 0, binding

@@ -95,9 +95,7 @@ def test_the_loss_against_all_is_a_loop(seed: int, mask: bool, smoothing: float)
 @LAW
 def test_masking_takes_out_other_true_answers_and_nothing_else(seed: int) -> None:
     problem = Problem(seed)
-    scores, place = against_all(
-        problem.model, problem.answer.retrieved, problem.vectors, problem.query, problem.known
-    )
+    scores, place = against_all(problem.model, problem.answer.retrieved, problem.vectors, problem.query, problem.known)
     assert torch.equal(place, torch.tensor([target for _, _, target in problem.questions]))
     for row, others in enumerate(problem.others):
         gone = (scores[row] == -math.inf).nonzero().squeeze(1).tolist()
@@ -122,6 +120,28 @@ def test_the_loss_is_minus_the_log_probability_that_the_model_gives(preset: str,
         mine = scores[torch.arange(len(scores)), problem.query.target]
     assert loss == pytest.approx(-mine.mean().item(), rel=1e-9)
     assert mine[:: max(1, len(problem.questions) // 6)].tolist() == pytest.approx(log_p, rel=1e-8)
+
+
+@given(seed=SEEDS, share=st.sampled_from([0.5, 1.0]))
+@SOME
+def test_a_query_without_its_links_asks_the_dense_channel_alone(seed: int, share: float) -> None:
+    """The null slot learns how often an answer is absent, and not how often one was hidden."""
+    problem = Problem(seed, "recall")
+    answer, noise = problem.answer, Noise(3, seed, CPU)
+    assert answer.copied is not None
+    assert answer.attended is not None
+    assert problem.query.target is not None
+    scores, place = against_all(problem.model, answer.retrieved, problem.vectors, problem.query, problem.known)
+    dense = smoothed_log_probability(scores, place, 0.0)
+    copied = answer.copied.log_mass_on(answer.attended.edges, problem.query.target)
+    mixed = (copied.exp() + answer.copied.log_null.exp() * dense.exp()).log()
+    unlinked = noise.unlinked(len(problem.query), share)
+    assert unlinked.any()
+    expected = torch.stack([dense[row] if unlinked[row] else mixed[row] for row in range(len(dense))])
+    loss = answer_loss(
+        problem.model, answer, problem.vectors, problem.query, problem.known, None, 0.0, Noise(3, seed, CPU), share
+    )
+    torch.testing.assert_close(loss, -expected.mean())
 
 
 def drawn_columns(problem: Problem, scores: Tensor) -> list[dict[int, float]]:
@@ -179,9 +199,7 @@ def test_without_masking_true_answers_stay_rivals() -> None:
 @pytest.mark.parametrize("preset", ["tpr-inf", "recall"])
 @given(seed=SEEDS, smoothing=st.sampled_from([0.0, 0.2]), known=st.booleans(), more=st.integers(0, 3))
 @SOME
-def test_sampling_everybody_is_the_full_loss(
-    preset: str, seed: int, smoothing: float, known: bool, more: int
-) -> None:
+def test_sampling_everybody_is_the_full_loss(preset: str, seed: int, smoothing: float, known: bool, more: int) -> None:
     problem = Problem(seed, preset)
     sampled = problem.loss(known, ENTITIES + more, smoothing)
     torch.testing.assert_close(sampled, problem.loss(known, None, smoothing), rtol=1e-10, atol=1e-10)

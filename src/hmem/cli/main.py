@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from hmem.cli import baseline, data, demo, evaluate, train
+from hmem.cli import baseline, data, demo, evaluate, train, untrained
 from hmem.errors import HMemError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.add_typer(baseline.app, name="baseline")
 app.command()(train.train)
 app.command()(evaluate.evaluate)
 app.command()(demo.demo)
+app.command()(untrained.untrained)
 
 
 def _print_version(wanted: bool) -> bool:

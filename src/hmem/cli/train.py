@@ -40,7 +40,7 @@ def train(
 ) -> None:
     """Train on the train facts of DATA, choosing the best weights by validation MRR. Test facts are not looked at."""
     from hmem.config import Config, from_dict, load_toml, merge, parse_assignments
-    from hmem.graph.registry import load_dataset
+    from hmem.graph.registry import counts, load_dataset
     from hmem.model.presets import preset as settings_of
 
     settings = merge(
@@ -51,7 +51,8 @@ def train(
     config = from_dict(Config, settings)
     place = options.resolve_device(device)
     dataset = load_dataset(data)
-    state = _prepare(out, {"data": data, "preset": preset}, config, resume, overwrite)
+    run = {"data": data, "counts": counts(dataset), "preset": preset}
+    state = _prepare(out, run, config, resume, overwrite)
     _run(dataset, config, preset, out, place, state, json_path)
 
 

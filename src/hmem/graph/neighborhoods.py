@@ -65,8 +65,7 @@ class Neighborhoods:
             keys[here] = (head * num_roles + relation + num_relations) * num_entities + tail
             keys[there] = (tail * num_roles + relation) * num_entities + head
         keys.sort()
-        if num_facts and (keys[1:] == keys[:-1]).any():
-            keys = np.unique(keys)
+        keys = keys[: _squeeze(keys)]
         roles = np.empty(len(keys), dtype=_smallest_type(num_roles))
         fillers = np.empty(len(keys), dtype=np.int32)
         counts = np.zeros(num_entities, dtype=np.int64)
@@ -220,6 +219,24 @@ class Neighborhoods:
 
 def _offsets(counts: Int[np.ndarray, " E"]) -> Int[np.ndarray, " rows"]:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _squeeze(in_order: Int[np.ndarray, " M"]) -> int:
+    """Move the different values of a sorted array to its front, in place; returns how many there are."""
+    if len(in_order) == 0:
+        return 0
+    filled, last = 0, in_order[0] - 1
+    for start in range(0, len(in_order), CHUNK):
+        chunk = in_order[start : start + CHUNK]
+        first = np.empty(len(chunk), dtype=bool)
+        first[0] = chunk[0] != last
+        np.not_equal(chunk[1:], chunk[:-1], out=first[1:])
+        last = chunk[-1]
+        kept = len(chunk) if first.all() else int(first.sum())
+        if kept < len(chunk) or filled < start:
+            in_order[filled : filled + kept] = chunk[first]
+        filled += kept
+    return filled
 
 
 def _smallest_type(num_roles: int) -> type[np.signedinteger]:

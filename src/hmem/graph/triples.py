@@ -52,8 +52,11 @@ def first_occurrences(triples: Triples) -> Bool[np.ndarray, " n"]:
     """True for every fact that does not stand earlier in the list."""
     keys = triple_keys(triples)
     in_order = np.sort(keys)
-    if not (in_order[1:] == in_order[:-1]).any():  # the usual case, and a third of the cost of finding positions
-        return np.ones(len(triples), dtype=bool)
-    keep = np.zeros(len(triples), dtype=bool)
-    keep[np.unique(keys, return_index=True)[1]] = True
+    repeated = np.unique(in_order[1:][in_order[1:] == in_order[:-1]])
+    keep = np.ones(len(triples), dtype=bool)
+    if len(repeated):  # few, as a rule: only their rows are looked at again
+        place = np.searchsorted(repeated, keys)
+        rows = np.flatnonzero(repeated[np.minimum(place, len(repeated) - 1)] == keys)
+        keep[rows] = False
+        keep[rows[np.unique(keys[rows], return_index=True)[1]]] = True
     return keep

@@ -90,9 +90,11 @@ class HMem(nn.Module):
 
     def compare(self, retrieved: Float[Tensor, "B de"], candidates: Float[Tensor, "C de"]) -> Float[Tensor, "B C"]:
         """−τ‖e_o − e_x‖² of every candidate, as one matrix product."""
-        # −‖a − b‖² = 2 a·b − ‖b‖² − ‖a‖²
-        crossed = torch.addmm(-candidates.square().sum(1), retrieved, candidates.mT, alpha=2)  # (B, C)
-        return self.log_temperature.exp() * (crossed - retrieved.square().sum(1, keepdim=True))
+        temperature = self.log_temperature.exp()
+        # −τ‖o − x‖² = (2τo ⊕ −τ‖o‖²)·(x ⊕ 1) − τ‖x‖², so nothing but the product ever has the size of the result
+        asked = torch.cat([2 * temperature * retrieved, -temperature * retrieved.square().sum(1, keepdim=True)], dim=1)
+        offered = torch.cat([candidates, torch.ones_like(candidates[:, :1])], dim=1)  # (C, de + 1)
+        return torch.addmm(-temperature * candidates.square().sum(1), asked, offered.mT)  # (B, C)
 
     def normalize(self, scores: Float[Tensor, "B E"], query: Query, edges: Edges) -> Float[Tensor, "B E"]:
         """Log probabilities of the dense channel among the answers that are not stored already, as in training."""

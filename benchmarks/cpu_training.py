@@ -1,0 +1,96 @@
+"""What do ten minutes of training on a CPU give, beside PyKEEN's in the same ten minutes?
+
+Trains hmem for a while on two cores and ranks the validation split; with `--pykeen PYTHON`, an interpreter that has
+PyKEEN 1.11, does the same with its RESCAL (d = 64) and ComplEx (d = 200), 1-vs-all, one after the other.
+PyKEEN leaves out validation facts whose entities are not in train; hmem ranks them all, and also without them, so
+that the figures can be compared.
+
+    python benchmarks/cpu_training.py [DATA] [--minutes 10] [--set ...] [--pykeen PYTHON] [--json PATH]
+"""
+
+import argparse
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torch
+from rank_throughput import write_files
+
+from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
+from hmem.evaluation.report import report
+from hmem.graph.registry import load_dataset
+from hmem.model.hmem import ModelScorer
+from hmem.model.index import FrozenIndex
+from hmem.model.presets import preset
+from hmem.training.loop import train
+
+SETTINGS = {
+    "memory": {"entity_dim": 128, "relation_dim": 10},
+    "training": {
+        "epochs": 10_000,
+        "batch_size": 1024,
+        "learning_rate": 3e-3,
+        "negatives": 1000,
+        "neighbor_dropout": 0.3,
+        "label_smoothing": 0.1,
+    },
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="?", default="wordnet-mini")
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--set", dest="assignments", action="append", default=[])
+    parser.add_argument("--pykeen", help="an interpreter with PyKEEN 1.11")
+    parser.add_argument("--json")
+    given = parser.parse_args()
+    config = from_dict(
+        Config,
+        merge(
+            preset("recall"),
+            SETTINGS,
+            {"training": {"minutes": given.minutes}},
+            parse_assignments(given.assignments),
+        ),
+    )
+    dataset = load_dataset(given.data)
+    outcome = train(config, dataset.train, dataset.num_entities, dataset.num_relations)
+    scorer = ModelScorer(outcome.model, FrozenIndex(dataset.inference_graph("train")))
+    made = report(scorer, dataset, model="recall", split="valid", protocols=("all",))
+    seen = made.breakdowns["all"]["entities"]["seen"]
+    ours = {
+        "model": "hmem recall",
+        "seconds": outcome.seconds,
+        "facts_per_second": outcome.epochs * len(dataset.train) / outcome.seconds,
+        "valid_mrr": made.protocols["all"]["both.realistic.inverse_harmonic_mean_rank"],
+        "valid_mrr_seen_entities": seen["mrr"],
+        "linked": made.breakdowns["all"]["linked"],
+    }
+    print(ours)
+    rows = [ours]
+    if given.pykeen:
+        peer = Path(__file__).parent / "peers" / "pykeen_train.py"
+        with tempfile.TemporaryDirectory() as folder:
+            write_files(dataset, Path(folder))
+            for name in ("RESCAL", "ComplEx"):
+                command = [given.pykeen, str(peer), folder, name, str(60 * given.minutes)]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                rows.append(json.loads(done.stdout.splitlines()[-1]))
+                print(rows[-1])
+    if given.json:
+        row = {
+            "question": "cpu_training",
+            "dataset": dataset.name,
+            "threads": torch.get_num_threads(),
+            "settings": to_dict(config),
+            "torch": torch.__version__,
+            "rows": rows,
+        }
+        with open(given.json, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""`hmem demo`, shortened: the story it tells, not how well it ends."""
+
+import pytest
+from typer.testing import CliRunner
+
+from hmem.cli.main import app
+
+
+@pytest.fixture(scope="module")
+def told() -> str:
+    answer = CliRunner().invoke(app, ["demo", "--epochs", "1"])
+    assert answer.exit_code == 0, answer.exception
+    return answer.stdout
+
+
+def test_it_stands_beside_the_baselines(told: str) -> None:
+    for row in ("hmem recall", "rules", "frequency"):
+        assert told.count(row) == 2 + (row == "rules"), row  # both datasets, and a word about rules
+
+
+def test_it_asks_about_canines(told: str) -> None:
+    assert "Which things are a kind of canine.n.02?" in told
+    assert "wolf.n.01" in told
+
+
+def test_the_newcomer_is_answered_about_with_a_reason(told: str) -> None:
+    assert "added   dire_wolf.n.01 _hypernym wolf.n.01" in told
+    after = told.split("What is dire_wolf.n.01 a kind of?")[1]
+    assert after.split("\n")[1].split()[1] == "wolf.n.01"
+    assert "from dire_wolf.n.01 _hypernym wolf.n.01" in after

@@ -1,0 +1,161 @@
+"""`hmem evaluate`: the figures of a folder that `hmem train` wrote."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hmem.evaluation.baselines import make_baseline
+from hmem.evaluation.metrics import MRR
+from hmem.evaluation.report import report
+from hmem.graph.registry import load_dataset
+from hmem.model.checkpoint import load
+from hmem.model.hmem import ModelScorer
+from hmem.model.index import FrozenIndex
+from tests.cli.test_train import QUICK, Run, here, run, write_toy
+
+__all__ = ["here", "run"]  # fixtures
+
+KEYS = [
+    "dataset", "split", "graph", "model", "protocols", "breakdowns", "settings", "seed", "seconds", "device", "commit",
+    "training_seconds", "epochs", "stopped", "parameters",
+]  # fmt: skip
+
+
+@pytest.fixture
+def model(run: Run) -> Path:
+    assert run("train", "toy", "--out", "model", *QUICK, "--seed", 3).code == 0
+    return Path("model")
+
+
+def figures(run: Run, *arguments: object) -> Any:
+    code, out, err = run("evaluate", *arguments, "--json", "-")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_prints_both_protocols(run: Run, model: Path) -> None:
+    code, out, err = run("evaluate", model)
+    assert (code, err) == (0, "")
+    assert "toy, test: 10 queries" in out
+    rows = [re.split(r"\s*│\s*", line.strip("│ ")) for line in out.splitlines() if line.startswith("│")]
+    assert [row[:2] for row in rows] == [["recall", "all"], ["recall", "typed"]]
+
+
+def test_json_is_all_there_is_and_has_the_documented_keys(run: Run, model: Path) -> None:
+    made = figures(run, model)
+    assert list(made) == KEYS
+    assert made == made | {
+        "dataset": "toy", "split": "test", "graph": "train", "model": "recall", "seed": 3, "device": "cpu",
+        "epochs": 3.0, "stopped": "done",
+    }  # fmt: skip
+    assert list(made["protocols"]) == list(made["breakdowns"]) == ["all", "typed"]
+    assert made["settings"]["preset"] == "recall"
+    assert made["settings"]["memory"]["entity_dim"] == 6
+    assert made["protocols"]["all"]["both.count"] == 10
+    code, out, _ = run("evaluate", model, "--json", "figures.json")
+    assert code == 0
+    assert "MRR" in out
+    written = json.loads(Path("figures.json").read_text())
+    assert written["protocols"] == made["protocols"]
+
+
+@pytest.mark.parametrize(("split", "graph"), [("test", "train"), ("test", "train+valid"), ("valid", "train")])
+def test_the_figures_are_those_of_the_model_on_that_graph(run: Run, model: Path, split: Any, graph: Any) -> None:
+    made = figures(run, model, "--split", split, "--graph", graph)
+    dataset, saved = load_dataset("toy"), load(model)
+    scorer = ModelScorer(saved.model, FrozenIndex(dataset.inference_graph(graph)))
+    expected = report(scorer, dataset, model="recall", split=split, graph=graph)
+    assert made["protocols"] == expected.protocols
+    assert made["breakdowns"] == expected.breakdowns
+    assert (made["split"], made["graph"]) == (split, graph)
+
+
+def test_validation_facts_in_the_graph_change_the_answers(run: Run, model: Path) -> None:
+    plain, plus = (figures(run, model, "--graph", graph)["protocols"]["all"] for graph in ("train", "train+valid"))
+    assert plain != plus
+    assert "recall+" in run("evaluate", model, "--graph", "train+valid").out
+
+
+def test_training_and_evaluation_agree_on_the_validation_split(run: Run, model: Path) -> None:
+    made = figures(run, model, "--split", "valid")
+    assert made["protocols"] == load(model).metrics["reports"][0]["protocols"]
+
+
+@pytest.mark.parametrize(("protocol", "names"), [("all", ["all"]), ("typed", ["typed"]), ("both", ["all", "typed"])])
+def test_protocols(run: Run, model: Path, protocol: str, names: list[str]) -> None:
+    made = figures(run, model, "--protocol", protocol)
+    assert list(made["protocols"]) == list(made["breakdowns"]) == names
+    everything = figures(run, model)["protocols"]
+    assert made["protocols"] == {name: everything[name] for name in names}
+    assert everything["typed"][MRR] >= everything["all"][MRR]
+
+
+def test_baselines_stand_beside_the_model(run: Run, model: Path) -> None:
+    made = figures(run, model, "--baselines", "--protocol", "all")
+    assert [each["model"] for each in made] == ["recall", "rules", "frequency"]
+    dataset = load_dataset("toy")
+    for each in made[1:]:
+        expected = report(make_baseline(each["model"], dataset, "train"), dataset, model=each["model"])
+        assert each["protocols"]["all"] == expected.protocols["all"]
+    out = run("evaluate", model, "--baselines").out
+    assert re.search(r"│ rules\s+│ all", out)
+    assert re.search(r"│ frequency\s+│ typed", out)
+
+
+def test_breakdowns(run: Run, model: Path) -> None:
+    out = run("evaluate", model, "--breakdowns", "--protocol", "all").out
+    assert "recall by linked (all)" in out
+    assert "recall by relation (all)" in out
+    assert "by linked" not in run("evaluate", model).out
+
+
+def test_facts_in_the_graph_are_not_ranked(run: Run, model: Path) -> None:
+    code, out, err = run("evaluate", model, "--split", "valid", "--graph", "train+valid")
+    assert (code, out) == (2, "")
+    assert err == ('hmem: the valid facts are in the graph "train+valid": ranking them would ask for what is given\n')
+
+
+def test_a_dataset_with_other_names_is_refused(run: Run, model: Path, here: Path) -> None:
+    other = write_toy(here / "other")
+    text = (other / "train.tsv").read_text()
+    (other / "train.tsv").write_text(text.replace("puppy.n.01", "whelp.n.01"))
+    code, out, err = run("evaluate", model, "other")
+    assert (code, out) == (1, "")
+    assert err == (
+        "hmem: other has other entities or relations than model was trained on (toy); "
+        "a model ranks the graph it knows\n"
+    )
+    (other / "train.tsv").write_text("".join(reversed(text.splitlines(keepends=True))))  # the same names, renumbered
+    assert run("evaluate", model, "other").code == 1
+
+
+def test_the_same_dataset_elsewhere_is_fine(run: Run, model: Path, here: Path) -> None:
+    shutil.move(here / "toy", here / "moved")
+    made = figures(run, model, "moved")
+    assert made["dataset"] == "moved"
+    code, out, err = run("evaluate", model)
+    assert (code, out) == (1, "")
+    assert err.startswith('hmem: no dataset "toy"')
+
+
+def test_a_folder_that_is_no_model(run: Run) -> None:
+    Path("empty").mkdir()
+    for folder in ("empty", "nowhere"):
+        assert run("evaluate", folder, "toy") == (
+            1,
+            "",
+            f"hmem: {folder}: not a model folder (no config.json); `hmem train DATA --out DIR` makes one\n",
+        )
+
+
+def test_mistyped_options(run: Run, model: Path) -> None:
+    for option, value in (("--split", "train"), ("--graph", "all"), ("--protocol", "al")):
+        code, out, err = run("evaluate", model, option, value)
+        assert (code, out) == (2, "")
+        assert option in err
+        assert "is not one of" in err.replace("│\n│ ", "")
+    assert run("evaluate", model, "--device", "tpu").err == 'hmem: device is auto, cpu, cuda or cuda:N, not "tpu"\n'

@@ -1,0 +1,60 @@
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hmem.cli import progress
+from hmem.cli.progress import training_progress
+from hmem.training.loop import Progress
+
+
+def now(validated: float | None = None, best: float | None = None) -> Progress:
+    return Progress(
+        epoch=3,
+        epochs=50,
+        step=96,
+        share=0.06,
+        loss=1.23456,
+        triples_per_second=12345.6,
+        seconds=8.4,
+        best=best,
+        validated=validated,
+    )
+
+
+def test_away_from_a_terminal_one_line_for_each_validation(capsys: pytest.CaptureFixture[str]) -> None:
+    with training_progress() as show:
+        show(now())
+        show(now(validated=0.25, best=0.5))
+        show(now())
+    assert capsys.readouterr() == (
+        "",
+        "epoch 3/50  loss 1.235  12,346 facts/s  valid MRR 0.250  8 s\n",
+    )
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with training_progress(quiet=True) as show:
+        show(now(validated=0.25, best=0.5))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_on_a_terminal_a_bar_with_the_figures(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def terminal(**options: Any) -> Console:
+        return Console(**options, force_terminal=True, width=150)
+
+    monkeypatch.setattr(progress, "Console", terminal)
+    with training_progress() as show:
+        show(now(validated=0.25, best=0.5))
+    out, err = capsys.readouterr()
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", err)
+    assert out == ""
+    assert "epoch 3/50" in plain
+    assert "loss 1.235" in plain
+    assert "12,346 facts/s" in plain
+    assert "valid MRR 0.500" in plain  # the best so far
+    assert "6%" in plain
+    assert "valid MRR 0.250" not in plain

@@ -1,0 +1,374 @@
+"""`hmem train`: what it writes, what it refuses, and how it goes on after Ctrl-C."""
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hmem.cli.main import main
+from hmem.cli.train import _difference, _stop_on_ctrl_c
+from hmem.evaluation.metrics import MRR
+from hmem.model.checkpoint import FILES, load
+from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
+
+SMALL = ("--set", "memory.entity_dim=6", "--set", "memory.relation_dim=4", "--device", "cpu")
+QUICK = (*SMALL, "--set", "training.epochs=3", "--set", "training.validate_every=1")
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Answer]
+
+
+def write_toy(folder: Path) -> Path:
+    folder.mkdir()
+    for split, text in (("train", TOY_TRAIN), ("valid", TOY_VALID), ("test", TOY_TEST)):
+        rows = ("\t".join(line.split()) for line in text.splitlines() if line)
+        (folder / f"{split}.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """As in the processes that are started here, so that weights can be compared bit by bit."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the toy graph in `toy`, and nothing else to be found."""
+    write_toy(tmp_path / "toy")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HMEM_DATA", raising=False)
+    monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.fixture
+def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """`run("train", …)` is `hmem train …`."""
+
+    def answer(*arguments: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["hmem", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capfd.readouterr()
+        return Answer(int(left.value.code or 0), out, err)
+
+    return answer
+
+
+def same_weights(one: str, other: str) -> bool:
+    left, right = (load_file(Path(folder) / "model.safetensors") for folder in (one, other))
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+def log_of(folder: str) -> list[dict[str, float | None]]:
+    return [json.loads(line) for line in (Path(folder) / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+# What it writes
+
+
+def test_writes_a_folder_and_says_so(run: Run) -> None:
+    code, out, err = run("train", "toy", "--out", "model", *QUICK)
+    assert code == 0
+    assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "log.jsonl"}
+    assert re.search(r"recall\s*│ all", out)
+    assert "toy, valid: 6 queries" in out
+    assert re.search(r"^model: trained 3\.0 epochs in \d+ s \(done\)\.$", out, re.MULTILINE)
+    assert out.endswith("Next: hmem evaluate model\n")
+    lines = err.splitlines()
+    assert len(lines) == 3
+    assert all(
+        re.fullmatch(r"epoch \d/3  loss [\d.]+  [\d,]+ facts/s  valid MRR [\d.]+  \d+ s", line) for line in lines
+    )
+    saved = load(Path("model"))
+    assert (saved.preset, saved.dataset, saved.config.memory.entity_dim) == ("recall", "toy", 6)
+    assert saved.metrics["training"].keys() == {"training_seconds", "epochs", "stopped", "parameters"}
+    assert saved.metrics["reports"][0]["split"] == "valid"
+    assert json.loads(Path("model/run.json").read_text())["data"] == "toy"
+
+
+def test_the_best_weights_are_those_that_are_saved(run: Run) -> None:
+    assert run("train", "toy", "--out", "model", *QUICK, "--set", "training.learning_rate=0.1").code == 0
+    figures = [line["validated"] for line in log_of("model") if line["validated"] is not None]
+    saved = load(Path("model"))
+    assert len(figures) == 3
+    assert saved.metrics["reports"][0]["protocols"]["all"][MRR] == max(each for each in figures if each is not None)
+
+
+def test_the_log_has_a_line_for_each_look(run: Run) -> None:
+    run("train", "toy", "--out", "model", *QUICK)
+    lines = log_of("model")
+    assert [line["step"] for line in lines] == [1, 1, 2, 2, 3, 3]
+    for line in lines:
+        assert line.keys() == {
+            "epoch", "epochs", "step", "share", "loss", "triples_per_second", "seconds", "best", "validated",
+        }  # fmt: skip
+        assert line["loss"] is not None
+        assert math.isfinite(line["loss"])
+
+
+def test_json_is_all_there_is_on_standard_output(run: Run) -> None:
+    code, out, err = run("train", "toy", "--out", "model", *QUICK, "--json", "-")
+    assert (code, err) == (0, "")
+    made = json.loads(out)
+    assert (made["dataset"], made["split"], made["model"], made["stopped"]) == ("toy", "valid", "recall", "done")
+    assert made["settings"]["memory"]["entity_dim"] == 6
+    assert made["settings"]["preset"] == "recall"
+    code, out, _ = run("train", "toy", "--out", "other", *QUICK, "--json", "figures.json")
+    assert code == 0
+    assert "MRR" in out
+    assert json.loads(Path("figures.json").read_text())["protocols"] == made["protocols"]
+
+
+def test_settings_come_from_preset_file_and_flags_in_this_order(run: Run, here: Path) -> None:
+    (here / "mine.toml").write_text("[memory]\nrelation_dim = 3\nentity_dim = 5\n[training]\nepochs = 1\nseed = 7\n")
+    code, *_ = run(
+        "train", "toy", "--out", "model", "--preset", "tpr", "--config", "mine.toml",
+        "--set", "memory.entity_dim=4", "--seed", 9, "--device", "cpu",
+    )  # fmt: skip
+    config = load(Path("model")).config
+    assert code == 0
+    assert (config.memory.stiffness, config.memory.relation_dim, config.memory.entity_dim) == (1.0, 3, 4)
+    assert (config.training.epochs, config.training.seed) == (1, 9)
+
+
+def test_the_same_seed_gives_the_same_file(run: Run) -> None:
+    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert run("train", "toy", "--out", folder, *QUICK, "--seed", seed).code == 0
+    assert Path("a/model.safetensors").read_bytes() == Path("b/model.safetensors").read_bytes()
+    assert not same_weights("a", "c")
+
+
+def test_trains_on_a_single_file_and_says_how_it_was_split(run: Run, here: Path) -> None:
+    code, out, _ = run("train", here / "toy" / "train.tsv", "--out", "model", *QUICK)
+    assert code == 0
+    assert "taken from train at random (seed 0)" in out
+
+
+def test_the_folder_may_be_the_one_we_are_in(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "inside").mkdir()
+    monkeypatch.chdir(here / "inside")
+    assert run("train", here / "toy", "--out", ".", *QUICK).code == 0
+    assert {path.name for path in Path().iterdir()} == {*FILES, "run.json", "log.jsonl"}
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--set", "memory.stifness=2"], 2, 'unknown setting "stifness" in [memory]; did you mean "stiffness"?'),
+        (["--set", "memry.stiffness=2"], 2, 'unknown setting "memry"; did you mean "memory"?'),
+        (
+            ["--set", "stiffness=2"],
+            2,
+            'expected SECTION.SETTING=VALUE such as memory.entity_dim=80, found "stiffness=2"',
+        ),
+        (["--set", "memory.entity_dim=wide"], 2, "memory.entity_dim='wide': expected int"),
+        (["--preset", "tpr-inff"], 2, 'no preset "tpr-inff"; did you mean "tpr-inf"?'),
+        (["--device", "gpu"], 2, 'device is auto, cpu, cuda or cuda:N, not "gpu"'),
+        (["--config", "no.toml"], 2, "no.toml: No such file or directory"),
+        (["--resume"], 1, "model: no interrupted run to go on with (no training.safetensors)"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(run: Run, arguments: list[str], code: int, message: str) -> None:
+    assert run("train", "toy", "--out", "model", *arguments) == (code, "", f"hmem: {message}\n")
+    assert not Path("model").exists()
+
+
+def test_a_misspelt_dataset_leaves_nothing(run: Run) -> None:
+    code, out, err = run("train", "WN18R", "--out", "model")
+    assert (code, out) == (1, "")
+    assert err.startswith('hmem: no dataset "WN18R"; closest: WN18RR')
+    assert not Path("model").exists()
+
+
+def test_a_folder_that_is_not_empty(run: Run) -> None:
+    Path("model").mkdir()
+    Path("model/mine.txt").write_text("keep")
+    assert run("train", "toy", "--out", "model", *QUICK) == (
+        2,
+        "",
+        "hmem: model is not empty; choose another folder, or add --overwrite to replace it\n",
+    )
+    assert [path.name for path in Path("model").iterdir()] == ["mine.txt"]
+    assert run("train", "toy", "--out", "model", *QUICK, "--overwrite").code == 0
+    assert Path("model/mine.txt").read_text() == "keep"
+    before = Path("model/model.safetensors").read_bytes()
+    assert run("train", "toy", "--out", "model", *QUICK).code == 2
+    assert run("train", "toy", "--out", "model", *QUICK, "--overwrite", "--seed", 3).code == 0
+    assert Path("model/model.safetensors").read_bytes() != before
+    assert len(log_of("model")) == 6  # of the new run only
+
+
+def test_a_run_that_failed_before_it_had_anything_does_not_stand_in_the_way(run: Run) -> None:
+    code, _, err = run("train", "toy", "--out", "model", *SMALL, "--set", "training.learning_rate=1e30")
+    assert code == 1
+    assert "try a lower learning_rate (now 1e+30)" in err
+    assert run("train", "toy", "--out", "model", *QUICK).code == 0
+
+
+def test_a_file_in_place_of_the_folder(run: Run) -> None:
+    Path("model").write_text("mine")
+    code, out, err = run("train", "toy", "--out", "model", *QUICK)
+    assert (code, out, err) == (1, "", "hmem: model: Not a directory\n")
+    assert Path("model").read_text() == "mine"
+
+
+def test_a_dataset_without_validation_facts(run: Run, here: Path) -> None:
+    (here / "one.tsv").write_text("a\tr\tb\nb\tr\tc\n")
+    code, out, err = run("train", "one.tsv", "--out", "model", *QUICK)
+    assert (code, out, err) == (1, "", "hmem: one.tsv has no valid facts to rank\n")
+
+
+# Ctrl-C and --resume
+
+
+def interrupt(run: Run, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> Answer:
+    """Ctrl-C in the second step, without another process."""
+    from hmem.training import loop
+
+    usual, steps = loop._Run._step, [0]
+
+    def step(self: loop._Run, query: object) -> object:
+        steps[0] += 1
+        if steps[0] == 2:
+            signal.raise_signal(signal.SIGINT)
+        return usual(self, query)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop._Run, "_step", step)
+        return run(*arguments)
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("train", "toy", "--out", "model", *SMALL, "--set", "training.epochs=5")
+    code, out, _ = interrupt(run, monkeypatch, *command)
+    assert code == 130
+    assert out == "Stopped after 2.0 epochs. The same command with --resume goes on from here.\n"
+    assert {path.name for path in Path("model").iterdir()} == {"run.json", "log.jsonl", "training.safetensors"}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    assert run(*command) == (
+        2,
+        "",
+        "hmem: model is not empty; choose another folder, or add --resume to go on with its run\n",
+    )
+    assert run(*command, "--resume", "--set", "memory.role_bias=true") == (
+        2,
+        "",
+        "hmem: model: the interrupted run had config.memory.role_bias=False, not True; give the same to go on\n",
+    )
+    assert run(*command, "--resume", "--seed", 4).err == (
+        "hmem: model: the interrupted run had config.training.seed=0, not 4; give the same to go on\n"
+    )
+    assert run(*command, "--resume", "--preset", "tpr-inf").err == (
+        "hmem: model: the interrupted run had preset=recall, not tpr-inf; give the same to go on\n"
+    )
+    code, _, _ = run(*command, "--resume")
+    assert code == 0
+    assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "log.jsonl"}
+    assert run("train", "toy", "--out", "whole", *command[4:]).code == 0
+    assert same_weights("model", "whole")
+    steps = [line["step"] for line in log_of("model")]
+    assert list(dict.fromkeys(steps)) == [1, 2, 3, 4, 5]
+    assert run(*command, "--resume").err == "hmem: model: no interrupted run to go on with (no training.safetensors)\n"
+
+
+def test_ctrl_c_leaves_standard_output_to_the_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("train", "toy", "--out", "model", *SMALL, "--json", "-")
+    code, out, err = interrupt(run, monkeypatch, *command)
+    assert (code, out) == (130, "")
+    assert "--resume" in err
+
+
+def test_a_truncated_state_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("train", "toy", "--out", "model", *SMALL)
+    interrupt(run, monkeypatch, *command)
+    state = Path("model/training.safetensors")
+    state.write_bytes(state.read_bytes()[:1000])
+    code, out, err = run(*command, "--resume")
+    assert (code, out) == (1, "")
+    assert err.startswith("hmem: model/training.safetensors: not a whole safetensors file")
+
+
+def test_a_dataset_that_changed_since_is_said(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("train", "toy", "--out", "model", *SMALL)
+    interrupt(run, monkeypatch, *command)
+    with (here / "toy" / "train.tsv").open("a") as file:
+        file.write("a_new_one\thypernym\tdog.n.01\n")
+    code, out, err = run(*command, "--resume")
+    assert (code, out) == (2, "")
+    assert err == "hmem: model: the interrupted run had counts.entities=18, not 19; give the same to go on\n"
+
+
+def test_the_second_ctrl_c_ends_at_once() -> None:
+    with _stop_on_ctrl_c() as asked:
+        assert asked == []
+        signal.raise_signal(signal.SIGINT)
+        assert asked == [signal.SIGINT]
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_real_ctrl_c(run: Run, here: Path) -> None:
+    """A process of its own gets a real signal in the middle; what it goes on to is what it would have reached."""
+    command = ["train", "toy", *SMALL, "--set", "training.epochs=200", "--set", "training.validate_every=100"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hmem", *command, "--out", "model"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    log, deadline = here / "model" / "log.jsonl", time.monotonic() + 60
+    while not (log.exists() and log.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert re.fullmatch(r"Stopped after [\d.]+ epochs\. The same command with --resume goes on from here\.\n", out)
+    assert "Traceback" not in err
+    assert run(*command, "--out", "model", "--resume").code == 0
+    assert run(*command, "--out", "whole").code == 0
+    assert same_weights("model", "whole")
+
+
+def test_exit_codes_of_the_command_itself(here: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "hmem", "train", "toy", "--out", "model", "--set", "memory.stifness=2"],
+        capture_output=True,
+        text=True,
+    )
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr == 'hmem: unknown setting "stifness" in [memory]; did you mean "stiffness"?\n'
+
+
+def test_the_first_difference_is_named() -> None:
+    before = {"data": "a", "config": {"memory": {"x": 1, "y": None}, "training": {"z": 1}}}
+    assert _difference(before, {**before, "data": "b"}) == "data=a, not b"
+    now = {"data": "a", "config": {"memory": {"x": 1, "y": 3}, "training": {"z": 2}}}
+    assert _difference(before, now) == "config.memory.y=None, not 3"
