@@ -387,3 +387,22 @@ def test_a_closed_pipe_is_no_error() -> None:
     command = f'"{sys.executable}" -c "{code}" data list | head -1'
     answer = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert (answer.stdout, answer.stderr) == ("\n", "")
+
+
+def test_import_maps_the_columns_of_any_file(run: Run, tmp_path: Path) -> None:
+    facts = "".join(f"{n};likes;{n + 1};2020\n{n + 1};knows;{n};2021\n" for n in range(40))
+    (tmp_path / "people.csv").write_text("who;what;whom;when\n" + facts, encoding="utf-8")
+    made = tmp_path / "people"
+    found = run("import", str(tmp_path / "people.csv"), "--out", str(made), "--columns", "whom,what,who")
+    assert found.code == 0
+    dataset = load_dataset(made)
+    assert (dataset.num_entities, dataset.num_relations, len(dataset.everything())) == (41, 2, 80)
+    names = dataset.vocab.entities
+    pairs = {(names[h], names[t]) for h, r, t in dataset.everything().tolist() if dataset.vocab.relations[r] == "likes"}
+    assert ("1", "0") in pairs
+
+
+def test_import_refuses_a_folder_that_is_taken(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "facts.tsv").write_text("a\tr\tb\n", encoding="utf-8")
+    found = run("import", str(tmp_path / "facts.tsv"), "--out", str(tmp_path))
+    assert (found.code, found.err) == (2, f"hmem: {tmp_path} exists already; choose another folder with --out\n")

@@ -161,9 +161,9 @@ def test_the_same_seed_gives_the_same_file(run: Run) -> None:
 
 
 def test_trains_on_a_single_file_and_says_how_it_was_split(run: Run, here: Path) -> None:
-    code, out, _ = run("train", here / "toy" / "train.tsv", "--out", "model", *QUICK)
-    assert code == 0
-    assert "taken from train at random (seed 0)" in out
+    code, out, err = run("train", here / "toy" / "train.tsv", "--out", "model", *QUICK)
+    assert (code, "at random" in out) == (0, False)
+    assert "no valid or test file: 2 for valid and 2 for test taken from train at random (seed 0)" in err
 
 
 def test_the_folder_may_be_the_one_we_are_in(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

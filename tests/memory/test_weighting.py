@@ -6,10 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hmem.memory import weighting as weighting_module
-from hmem.memory.binding import Hadamard
-from hmem.memory.superpose import Edges, superpose
-from hmem.memory.weighting import UniformWeighting, Weighting, uniform_weights
+from hmem.memory.superpose import Edges
+from hmem.memory.weighting import Weighting, edge_products
 from tests import oracles
 from tests.memory.problems import LAW, SEEDS, generator, normal, random_edges
 
@@ -86,33 +84,12 @@ def test_an_unknown_entity_still_weighs_by_role() -> None:
     assert logits.std() > 0
 
 
-def test_the_method_is_chosen_by_device_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    weighting = Weighting(ROLES, DE, DR)
-    assert not weighting._dense(10, "cpu")
-    assert weighting._dense(10, "cuda")
-    monkeypatch.setattr(weighting_module, "DENSE_LIMIT", 9)
-    assert not weighting._dense(10, "cuda")
-    assert Weighting(ROLES, DE, DR, method="dense")._dense(10, "cpu")
-    assert not Weighting(ROLES, DE, DR, method="rows")._dense(10, "cuda")
-
-
-def test_uniform_weights_are_ones() -> None:
-    inputs = problem(0)
-    weights = torch.sigmoid(UniformWeighting()(*inputs))
-    assert torch.equal(weights, torch.ones(20, dtype=torch.float64))
-
-
-def test_mean_weights_make_the_memory_an_average() -> None:
-    """Hadamard, mean weights and infinite stiffness: oDistMult-ERAvg."""
-    inputs = _, _, edges, _, entities = problem(0)
-    weights = uniform_weights(edges, torch.float64)
-    torch.testing.assert_close(torch.sigmoid(UniformWeighting(mean=True)(*inputs)), weights)
-    role_vectors = normal(generator(1), ROLES, DE)
-    memory = superpose(Hadamard(), edges, weights, role_vectors, entities)
-    for query in set(edges.query.tolist()):
-        mine = edges.query == query
-        mean = (role_vectors[edges.roles[mine]] * entities[edges.fillers[mine]]).mean(0)
-        torch.testing.assert_close(memory[query], mean)
+@pytest.mark.parametrize("method", ["auto", "dense", "rows"])
+def test_edge_products_are_those_of_the_rows(method: Literal["auto", "dense", "rows"]) -> None:
+    left, right = normal(generator(0), 4, DE), normal(generator(1), 9, DE)
+    row, column = torch.tensor([0, 0, 3, 2]), torch.tensor([8, 1, 1, 0])
+    expected = torch.stack([left[i] @ right[j] for i, j in zip(row, column, strict=True)])
+    torch.testing.assert_close(edge_products(left, right, row, column, method), expected)
 
 
 @pytest.mark.gpu

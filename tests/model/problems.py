@@ -189,8 +189,9 @@ def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target
     stored = {answer for answer in given if answer != target and answer < model.num_entities}
     mass = torch.zeros_like(dense)
     for (other, filler), weight in zip(edges, weights, strict=True):
-        if filler not in stored:
-            mass[filler] += torch.exp(model.exact.affinity[role, other]) * weight
+        if filler not in stored and weight > 0:  # the cut to the k strongest holds for both channels
+            suits = model.exact.taste[role] @ _entities(model)[filler]
+            mass[filler] += torch.exp(model.exact.affinity[role, other] + suits)
     null = torch.exp(model.exact.null[role])
     total = null + mass.sum()
     rivals = torch.stack([score.exp() for x, score in enumerate(dense) if x not in stored]).sum()

@@ -297,6 +297,18 @@ def test_validation_comes_every_so_often_and_at_the_end(toy: Dataset) -> None:
     assert outcome.best == 0.3
 
 
+def test_the_last_step_is_judged_even_if_the_run_is_interrupted_there(toy: Dataset) -> None:
+    """A run that resumes from it has no step left in which to do so."""
+    config = small("recall", training={**STEPS, "validate_every": 2})
+    kept: list[State] = []
+    figures = Scripted(0.1, 0.9)
+    broken = fit(config, toy, broken_off(9, figures, checkpoint=kept.append))
+    assert (broken.stopped, len(figures.seen)) == ("interrupted", 2)
+    resumed = fit(config, toy, Hooks(validate=figures), kept[-1])
+    assert (resumed.stopped, resumed.best) == ("done", 0.9)
+    assert same(weights(resumed.model), figures.seen[1])
+
+
 def test_without_validation_the_last_weights_are_kept(toy: Dataset) -> None:
     told: list[Progress] = []
     outcome = fit(RUNS["recall"], toy, Hooks(progress=told.append))
@@ -311,7 +323,7 @@ def test_time_stops(toy: Dataset) -> None:
     outcome = fit(config, toy, Hooks(validate=figures, progress=told.append))
     assert (outcome.stopped, outcome.best) == ("time", 0.7)
     assert 0 < outcome.epochs < 10**6
-    assert outcome.seconds >= 0.06
+    assert 0.06 <= outcome.seconds < 4
     assert told[-1].share == 1.0
     assert math.isfinite(told[-1].loss)
     assert same(weights(outcome.model), figures.seen[0])
@@ -323,7 +335,7 @@ def test_time_goes_on_counting_after_an_interruption(toy: Dataset) -> None:
     fit(config, toy, broken_off(2, checkpoint=kept.append))
     spent = State.from_tensors(*kept[-1].to_tensors())
     spent.seconds = 60_001.0
-    outcome = fit(config, toy, resume=spent)
+    outcome = fit(config, toy, broken_off(20), spent)
     assert (outcome.stopped, spent.step) == ("time", 2)
     assert outcome.seconds > 60_000
 
@@ -353,6 +365,15 @@ def test_progress_is_told_at_the_end_of_epochs_and_on_the_way(toy: Dataset) -> N
     assert sorted(now.seconds for now in told) == [now.seconds for now in told]
 
 
+def test_a_run_that_stops_looks_at_its_loss_first(toy: Dataset) -> None:
+    """Also in the middle of an epoch, so that no log and no checkpoint has a loss of NaN."""
+    told: list[Progress] = []
+    kept: list[State] = []
+    fit(RUNS["recall"], toy, broken_off(1, progress=told.append, checkpoint=kept.append))
+    assert [now.step for now in told] == [1]
+    assert kept[-1].loss == told[0].loss > 0
+
+
 def test_the_speedometer_counts_facts_since_it_was_last_read(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
@@ -372,8 +393,8 @@ def test_the_exact_channel_steps_faster_and_is_not_decayed() -> None:
     model = new_model(config, 5, 2)
     usual, fast = make_optimizer(model, config.training).param_groups
     assert model.exact is not None
-    assert {id(each) for each in fast["params"]} == {id(model.exact.affinity), id(model.exact.null)}
-    assert len(usual["params"]) + 2 == len(list(model.parameters()))
+    assert {id(each) for each in fast["params"]} == {id(each) for each in model.exact.parameters()}
+    assert len(usual["params"]) + 3 == len(list(model.parameters()))
     assert (usual["full_rate"], usual["weight_decay"]) == (0.1, 0.3)
     assert (fast["full_rate"], fast["weight_decay"]) == (pytest.approx(0.7), 0.0)
     assert len(make_optimizer(new_model(small("tpr"), 5, 2), config.training).param_groups) == 1

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hmem.cli import options, show
+from hmem.cli import options, output, show
 
 app = typer.Typer(help="Rank with rules, frequency or chance: no training, seconds on a CPU.", no_args_is_help=True)
 
@@ -60,9 +60,8 @@ def _run(
 ) -> None:
     from hmem.evaluation.baselines import make_baseline
     from hmem.evaluation.report import report
-    from hmem.graph.registry import load_dataset
 
-    dataset = load_dataset(data)
+    dataset = output.load(data)
     scorer = make_baseline(name, dataset, graph, seed)
     settings = {"combine": scorer.combine} if hasattr(scorer, "combine") else {}
     made = report(

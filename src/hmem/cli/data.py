@@ -1,5 +1,6 @@
 """`hmem data`: the datasets that hmem knows, and new ones made from any graph."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +12,9 @@ from hmem.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from hmem.graph.catalog import Entry
     from hmem.graph.dataset import Dataset
-    from hmem.graph.gen import GenSplit
     from hmem.graph.names import Vocabulary
     from hmem.graph.registry import Place
+    from hmem.graph.triples import Triples
 
 app = typer.Typer(help="List, inspect, download and make datasets.", no_args_is_help=True)
 
@@ -100,13 +101,12 @@ def gen(
     from hmem.graph.triples import first_occurrences
 
     dataset = output.load(data)
-    target = Path(f"{Path(dataset.name).name}-gen") if out is None else out.expanduser()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ConfigError(f"{target} exists already; choose another folder with --out")
+    target = _free(Path(f"{Path(dataset.name).name}-gen") if out is None else out.expanduser())
     triples = dataset.everything()
     triples = triples[first_occurrences(triples)]  # a fact in two splits must not be observed and asked at once
     split = split_heldout(triples, dataset.num_entities, heldout, seed)
-    write_folder(target, _texts(dataset.vocab, split))
+    parts = {part: getattr(split, part) for part in ("train", "observed", "valid", "test")}
+    write_folder(target, _texts(dataset.vocab, parts, split.heldout.tolist()))
 
     made = counts(load_dataset(target))
     kept = sum(made[part] for part in ("train", "observed", "valid", "test"))
@@ -117,15 +117,60 @@ def gen(
         output.show(output.facts({label: _words(value) for label, value in info.items()}))
 
 
-def _texts(vocab: "Vocabulary", split: "GenSplit") -> dict[str, bytes]:
-    """The files of a held-out-entity dataset."""
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Facts in any format that can be read.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The dataset folder to make.")],
+    columns: Annotated[
+        str | None, typer.Option(help="Head, relation and tail, by name or position: from,type,to or 0,2,1.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="One character, or \\t; found out by default.")] = None,
+    header: Annotated[bool | None, typer.Option(help="Whether the first row names the columns.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help="Where the file's name does not tell.")] = None,
+    json_path: options.Json = None,
+) -> None:
+    """Make a dataset folder from a file of facts whose columns or format need explaining.
+
+    Facts are split at random (seed 0) so that every entity and relation stays known to train.
+    """
+    from hmem.graph.canonical import write_folder
+    from hmem.graph.registry import counts
+
+    target = _free(out.expanduser())
+    chosen = {
+        "columns": None if columns is None else tuple(_position(name) for name in columns.split(",")),
+        "delimiter": "\t" if delimiter == "\\t" else delimiter,
+        "header": header,
+        "format": format_,
+    }
+    dataset = output.load(str(file), **{name: value for name, value in chosen.items() if value is not None})
+    write_folder(target, _texts(dataset.vocab, {part: getattr(dataset, part) for part in ("train", "valid", "test")}))
+    info = {"dataset": dataset.name, "folder": target, **counts(dataset), "duplicates": dataset.duplicates}
+    if json_path is not None:
+        output.write_json(json_path, info)
+    if json_path != "-":
+        output.show(output.facts({label: _words(value) for label, value in info.items() if value is not None}))
+
+
+def _position(name: str) -> str | int:
+    return int(name) if name.isdecimal() else name
+
+
+def _free(target: Path) -> Path:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ConfigError(f"{target} exists already; choose another folder with --out")
+    return target
+
+
+def _texts(vocab: "Vocabulary", parts: "dict[str, Triples]", heldout: "Sequence[int]" = ()) -> dict[str, bytes]:
+    """The files of a dataset folder."""
     entities, relations = vocab.entities.to_list(), vocab.relations.to_list()
     for name in [*entities, *relations]:
         if any(character in name for character in "\t\r\n"):
             raise DataError(f"the name {name!r} has a tab or a line end in it, and cannot be written as TSV")
-    texts = {"heldout": "".join(f"{entities[entity]}\n" for entity in split.heldout.tolist())}
-    for part in ("train", "observed", "valid", "test"):
-        rows = getattr(split, part).tolist()
+    texts = {"heldout": "".join(f"{entities[entity]}\n" for entity in heldout)} if heldout else {}
+    for part, triples in parts.items():
+        rows = triples.tolist()
         texts[part] = "".join(f"{entities[head]}\t{relations[rel]}\t{entities[tail]}\n" for head, rel, tail in rows)
     return {part: text.encode() for part, text in texts.items()}
 

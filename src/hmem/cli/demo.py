@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SETTINGS: dict[str, Any] = {
     "memory": {"entity_dim": 48, "relation_dim": 10},
-    "training": {"batch_size": 256, "validate_every": 4, "validation_queries": 1000},
+    "training": {"batch_size": 256, "negatives": 1000, "validate_every": 5, "validation_queries": 1000},
 }
 PHRASES = {  # how a relation reads, asked for its tail and for its head
     "_hyponym": ("Which things are a kind of {}?", "What is {} a kind of?"),

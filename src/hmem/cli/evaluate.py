@@ -1,11 +1,12 @@
 """`hmem evaluate`: rank a split with a trained model."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hmem.cli import options
+from hmem.cli import options, output
 from hmem.errors import DataError
 
 if TYPE_CHECKING:
@@ -64,14 +65,10 @@ def evaluate(
 
 def _dataset_of(saved: "SavedModel", data: str | None, folder: Path) -> "Dataset":
     """The dataset to rank, in the model's own numbering of names."""
-    import json
-
-    from hmem.graph.registry import load_dataset
-
     if data is None:
         run = folder / "run.json"
         data = json.loads(run.read_text(encoding="utf-8"))["data"] if run.exists() else saved.dataset
-    dataset = load_dataset(data)
+    dataset = output.load(data)
     if dataset.vocab != saved.vocab:
         raise DataError(
             f"{data} has other entities or relations than {folder} was trained on ({saved.dataset}); "

@@ -30,7 +30,7 @@ def show_reports(
     asked = next(iter(first.protocols.values()))["both.count"]
     title = f"{dataset.name}, {first.split}: {asked:,} queries"
     for note in dataset.notes:
-        console.print(note, style="dim", highlight=False)
+        output.note(note)
     console.print(metrics_table(reports, title))
     if breakdowns:
         for each in reports:

@@ -40,7 +40,7 @@ def train(
 ) -> None:
     """Train on the train facts of DATA, choosing the best weights by validation MRR. Test facts are not looked at."""
     from hmem.config import Config, from_dict, load_toml, merge, parse_assignments
-    from hmem.graph.registry import counts, load_dataset
+    from hmem.graph.registry import counts
     from hmem.model.presets import preset as settings_of
 
     settings = merge(
@@ -50,7 +50,7 @@ def train(
         settings = merge(settings, {"training": {"seed": seed}})
     config = from_dict(Config, settings)
     place = options.resolve_device(device)
-    dataset = load_dataset(data)
+    dataset = output.load(data)
     run = {"data": data, "counts": counts(dataset), "preset": preset}
     state = _prepare(out, run, config, resume, overwrite)
     _run(dataset, config, preset, out, place, state, json_path)

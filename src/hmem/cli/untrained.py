@@ -26,11 +26,10 @@ def untrained(
     from hmem.evaluation.evaluate import rank_queries
     from hmem.evaluation.protocol import Candidates
     from hmem.evaluation.queries import both_sides
-    from hmem.graph.registry import load_dataset
     from hmem.model.index import FrozenIndex
     from hmem.model.untrained import UntrainedMemory
 
-    dataset = load_dataset(data)
+    dataset = output.load(data)
     size = relation_dim or (20 if binding == "tpr" else entity_dim)
     config = MemoryConfig(binding=binding, entity_dim=entity_dim, relation_dim=size)
     graph = dataset.inference_graph("train")

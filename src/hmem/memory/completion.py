@@ -45,7 +45,7 @@ def attainable(tolerance: float, device: torch.device) -> float:
     """
     if device.type != "cuda":
         return tolerance
-    return max(tolerance, {"highest": 0.0, "high": 2e-3, "medium": 2e-2}[torch.get_float32_matmul_precision()])
+    return max(tolerance, {"highest": 0.0, "high": 5e-4, "medium": 2e-2}[torch.get_float32_matmul_precision()])
 
 
 class Completion(nn.Module):

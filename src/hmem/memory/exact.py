@@ -2,12 +2,15 @@
 
 Give every filler, beside its learned vector, an identity vector orthogonal to all others. Unbinding is linear, so the
 identity part of what is retrieved is a sparse vector over the entities: each edge adds its coefficient to its filler,
-however many edges there are. No such vectors are ever built; the coefficients are. Two learned tables turn them into
+however many edges there are. No such vectors are ever built; the coefficients are. Three learned tables turn them into
 a distribution over the edges of the asked entity and one slot more for "none of these":
 
-    ℓ_c = C[q, r_c] + log w_c        p_c = e^{ℓ_c} / Z        p_null = e^{n_q} / Z        Z = e^{n_q} + Σ_c e^{ℓ_c}
+    ℓ_c = C[q, r_c] + u_q·e_c        p_c = e^{ℓ_c} / Z        p_null = e^{n_q} / Z        Z = e^{n_q} + Σ_c e^{ℓ_c}
 
-What the null slot holds is handed to the dense channel, the memory of the paper:
+C says how much one role tells about another, u_q which fillers suit the asked role, n_q how often none does. The
+weights w_c of the superposition are left out on purpose: they fall for every edge of a large neighbourhood, because
+there the dense channel needs silence, and the recall of hubs would fall with them. What the null slot holds is handed
+to the dense channel, the memory of the paper:
 
     p(x) = Σ_{c: e_c = x} p_c + p_null · softmax(dense)(x)
 """
@@ -19,6 +22,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from hmem.memory.superpose import Edges
+from hmem.memory.weighting import edge_products
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,26 +48,33 @@ class Copied:
 
 
 class ExactChannel(nn.Module):
-    """Learned coefficients C between the asked role and the role of an edge, and a null slot per asked role."""
+    """Learned coefficients C between the asked role and the role of an edge, a taste u in fillers and a null slot n."""
 
     affinity: Float[Tensor, "roles roles"]
+    taste: Float[Tensor, "roles de"]
     null: Float[Tensor, " roles"]
 
-    def __init__(self, num_roles: int) -> None:
+    def __init__(self, num_roles: int, entity_dim: int) -> None:
         super().__init__()
         self.affinity = nn.Parameter(torch.zeros(num_roles, num_roles))
+        self.taste = nn.Parameter(torch.zeros(num_roles, entity_dim))
         self.null = nn.Parameter(torch.zeros(num_roles))
 
     def forward(
         self,
         query_roles: Int[Tensor, " B"],
         edges: Edges,
-        log_weights: Float[Tensor, " N"],
+        entity_vectors: Float[Tensor, "E de"],
         absent: Bool[Tensor, " N"],
     ) -> Copied:
-        """`absent` marks edges that must not be copied: withheld, dropped, or another known answer."""
+        """`absent` marks edges that must not be copied: withheld, dropped, or another known answer.
+
+        The entity vectors are read, never moved: they belong to the dense channel.
+        """
         pair = query_roles.index_select(0, edges.query) * len(self.affinity) + edges.roles
-        logits = self.affinity.flatten().gather(0, pair) + log_weights  # (N,)
+        taste = self.taste.index_select(0, query_roles)  # (B, de)
+        suits = edge_products(taste, entity_vectors.detach(), edges.query, edges.fillers)  # (N,)
+        logits = self.affinity.flatten().gather(0, pair) + suits  # (N,)
         logits = logits.masked_fill(absent, -torch.inf)
         null = self.null.index_select(0, query_roles)  # (B,)
         log_total = torch.logaddexp(segment_logsumexp(logits, edges.query, len(null)), null)

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from hmem.memory.superpose import DENSE_LIMIT, Edges
 
+Method = Literal["auto", "dense", "rows"]
+
 
 class Weighting(nn.Module):
     """The paper's query-dependent weights; they start near σ(0) = ½.
@@ -34,7 +36,7 @@ class Weighting(nn.Module):
         entity_dim: int,
         relation_dim: int,
         role_bias: bool = False,
-        method: Literal["auto", "dense", "rows"] = "auto",
+        method: Method = "auto",
     ) -> None:
         super().__init__()
         pair_dim = entity_dim + relation_dim
@@ -56,47 +58,25 @@ class Weighting(nn.Module):
         # key_b = (e_i ⊕ r_q)ᵀ W_score + b_q
         key = asked @ self.score_matrix + self.score_bias.index_select(0, query_roles)  # (B, de + dr)
         entity_key, role_key = key[:, : entity_vectors.shape[1]], key[:, entity_vectors.shape[1] :]
-        if self._dense(len(key) * len(entity_vectors), key.device.type):
-            by_role = role_key @ role_vectors.mT  # (B, 2R)
-            if self.role_bias is not None:
-                by_role = by_role + self.role_bias.index_select(0, query_roles)
-            by_entity = entity_key @ entity_vectors.mT  # (B, E)
-            return _pick(by_entity, edges.query, edges.fillers) + _pick(by_role, edges.query, edges.roles)
-        bags = edges.bags
-        by_bag = _row_products(role_key, role_vectors, bags.query, bags.roles)  # (P,)
+        by_entity = edge_products(entity_key, entity_vectors, edges.query, edges.fillers, self.method)  # (N,)
+        by_role = edge_products(role_key, role_vectors, edges.query, edges.roles, self.method)  # (N,)
         if self.role_bias is not None:
-            by_bag = by_bag + _pick(self.role_bias, query_roles.index_select(0, bags.query), bags.roles)
-        by_edge = _row_products(entity_key, entity_vectors, edges.query, edges.fillers)  # (N,)
-        return by_edge + by_bag.index_select(0, bags.of_edge)
-
-    def _dense(self, products: int, device: str) -> bool:
-        return self.method == "dense" or (self.method == "auto" and device == "cuda" and products <= DENSE_LIMIT)
+            by_role = by_role + _pick(self.role_bias, query_roles.index_select(0, edges.query), edges.roles)
+        return by_entity + by_role
 
 
-class UniformWeighting(nn.Module):
-    """Weights that ask nothing: 1 for every edge, or 1/degree with `mean`, which makes the memory ERAvg's average."""
-
-    def __init__(self, mean: bool = False) -> None:
-        super().__init__()
-        self.mean = mean
-
-    def forward(
-        self,
-        query_entity_vec: Float[Tensor, "B de"],
-        query_roles: Int[Tensor, " B"],
-        edges: Edges,
-        role_vectors: Float[Tensor, "roles dr"],
-        entity_vectors: Float[Tensor, "E de"],
-    ) -> Float[Tensor, " N"]:
-        """The logit of each edge's weight: ∞, or −log(degree − 1)."""
-        if self.mean:
-            return torch.logit(uniform_weights(edges, entity_vectors.dtype))
-        return entity_vectors.new_full((len(edges.query),), torch.inf)
-
-
-def uniform_weights(edges: Edges, dtype: torch.dtype = torch.float32) -> Float[Tensor, " N"]:
-    """1/degree for each edge: superposing with it gives the mean of the bindings."""
-    return edges.degree.index_select(0, edges.query).to(dtype).reciprocal()
+def edge_products(
+    left: Float[Tensor, "B d"],
+    right: Float[Tensor, "V d"],
+    row: Int[Tensor, " N"],
+    column: Int[Tensor, " N"],
+    method: Method = "auto",
+) -> Float[Tensor, " N"]:
+    """left[row] · right[column] for every edge, the way that suits the device."""
+    fits = left.device.type == "cuda" and len(left) * len(right) <= DENSE_LIMIT
+    if method == "dense" or (method == "auto" and fits):
+        return _pick(left @ right.mT, row, column)
+    return _row_products(left, right, row, column)
 
 
 def _pick(

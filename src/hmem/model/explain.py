@@ -66,7 +66,7 @@ def explain(model: HMem, graph: Index, entity: int, role: int, answer: int) -> E
     copied, share, score = torch.zeros_like(weights), 0.0, float(dense[0, answer])
     if model.exact is not None:
         stored = leads_to_other_answer(query, edges)
-        channel = model.exact(query.role, edges, attended.log_weights, attended.absent | stored)
+        channel = model.exact(query.role, edges, vectors.entities, attended.absent | stored)
         copied = channel.log_edge.exp() * (edges.fillers == answer)
         share = float((channel.log_null + model.normalize(dense, query, edges)[:, answer]).exp())
         score = float(torch.log(copied.sum() + share))

@@ -52,7 +52,7 @@ class HMem(nn.Module):
             config.margin,
             config.local_weight,
         )
-        self.exact = ExactChannel(2 * num_relations) if config.exact else None
+        self.exact = ExactChannel(2 * num_relations, config.entity_dim) if config.exact else None
         self.log_temperature = nn.Parameter(torch.tensor(math.log(config.temperature)))
         # An entity that training never met has no identity: its vector is still the noise it started from.
         self.register_buffer("is_known", torch.ones(num_entities, dtype=torch.bool))
@@ -80,13 +80,13 @@ class HMem(nn.Module):
             attended = self.memory.attend(query, graph, identity, vectors, drop)  # (N,) weighted edges
             if self._is_linear(drop):
                 retrieved = self.memory.recall(query, attended, vectors)  # (B, de) memory and unbinding in one
-                return self._finish(query, retrieved, attended, drop)
+                return self._finish(query, retrieved, attended, vectors, drop)
             memory = self.memory.assemble(query, attended, vectors)  # (B, D) the superposed neighbourhood
         completed = self.completion(memory, identity)  # (B, D) the Harmony maximum near it
         if drop is not None:
             completed = drop.noise.dropout(completed, drop.memory)
         retrieved = self.binding.unbind(vectors.roles.index_select(0, query.role), completed)  # (B, de)
-        return self._finish(query, retrieved, attended, drop)
+        return self._finish(query, retrieved, attended, vectors, drop)
 
     def compare(self, retrieved: Float[Tensor, "B de"], candidates: Float[Tensor, "C de"]) -> Float[Tensor, "B C"]:
         """−τ‖e_o − e_x‖² of every candidate, as one matrix product."""
@@ -119,14 +119,19 @@ class HMem(nn.Module):
         return untouched and isinstance(self.binding, TensorProduct)
 
     def _finish(
-        self, query: Query, retrieved: Float[Tensor, "B de"], attended: Attended | None, drop: Drop | None
+        self,
+        query: Query,
+        retrieved: Float[Tensor, "B de"],
+        attended: Attended | None,
+        vectors: Vectors,
+        drop: Drop | None,
     ) -> Answer:
         if drop is not None:
             retrieved = drop.noise.dropout(retrieved, drop.retrieved)
         copied = None
         if self.exact is not None and attended is not None:
             stored = leads_to_other_answer(query, attended.edges)  # what is known already is no rival to the answer
-            copied = self.exact(query.role, attended.edges, attended.log_weights, attended.absent | stored)
+            copied = self.exact(query.role, attended.edges, vectors.entities, attended.absent | stored)
         return Answer(retrieved, attended, copied)
 
 
