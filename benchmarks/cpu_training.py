@@ -1,4 +1,4 @@
-"""What do ten minutes of training on a CPU give, beside PyKEEN's in the same ten minutes?
+"""What do some minutes of training on a CPU give, beside PyKEEN's in the same minutes?
 
 Trains hmem for a while on two cores and ranks the validation split; with `--pykeen PYTHON`, an interpreter that has
 PyKEEN 1.11, does the same with its RESCAL (d = 64) and ComplEx (d = 200), 1-vs-all, one after the other.
@@ -41,7 +41,7 @@ SETTINGS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
-    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--set", dest="assignments", action="append", default=[])
     parser.add_argument("--pykeen", help="an interpreter with PyKEEN 1.11")
     parser.add_argument("--json")

@@ -159,3 +159,14 @@ def test_mistyped_options(run: Run, model: Path) -> None:
         assert option in err
         assert "is not one of" in err.replace("│\n│ ", "")
     assert run("evaluate", model, "--device", "tpu").err == 'hmem: device is auto, cpu, cuda or cuda:N, not "tpu"\n'
+
+
+@pytest.mark.parametrize("content", ["{}", '{"reports": []}', None])
+def test_a_model_that_was_never_measured_can_be(run: Run, model: Path, content: str | None) -> None:
+    if content is None:
+        (model / "metrics.json").unlink()
+    else:
+        (model / "metrics.json").write_text(content)
+    made = figures(run, model)
+    assert (made["settings"], made["model"], made["seed"]) == ({}, "recall", 3)
+    assert "epochs" not in made

@@ -49,7 +49,7 @@ def evaluate(
             split=split,
             graph=graph,
             protocols=protocols,
-            settings=saved.metrics.get("reports", [{}])[0].get("settings", {}),
+            settings=(saved.metrics.get("reports") or [{}])[0].get("settings", {}),
             seed=saved.config.training.seed,
             extra=saved.metrics.get("training", {}),
         )

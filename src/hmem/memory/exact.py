@@ -8,9 +8,8 @@ a distribution over the edges of the asked entity and one slot more for "none of
     ℓ_c = C[q, r_c] + u_q·e_c        p_c = e^{ℓ_c} / Z        p_null = e^{n_q} / Z        Z = e^{n_q} + Σ_c e^{ℓ_c}
 
 C says how much one role tells about another, u_q which fillers suit the asked role, n_q how often none does. The
-weights w_c of the superposition are left out on purpose: they fall for every edge of a large neighbourhood, because
-there the dense channel needs silence, and the recall of hubs would fall with them. What the null slot holds is handed
-to the dense channel, the memory of the paper:
+weights w_c of the superposition play no part: they are there to keep crosstalk low, which this channel does not know.
+What the null slot holds is handed to the dense channel, the memory of the paper:
 
     p(x) = Σ_{c: e_c = x} p_c + p_null · softmax(dense)(x)
 """
