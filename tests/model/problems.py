@@ -22,7 +22,7 @@ from hmem.model.query import Query
 from tests import oracles
 from tests.oracles_graph import Fact, SetGraph
 
-LAW = settings(max_examples=15, deadline=None)
+LAW = settings(max_examples=10, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
 ENTITIES, RELATIONS, FACTS = 9, 3, 25
 EXPLICIT = [name for name, each in PRESETS.items() if each["memory"].get("kind") != "implicit"]

@@ -25,7 +25,7 @@ from tests.model.problems import (
     small,
 )
 
-SOME = settings(max_examples=10, deadline=None)
+SOME = settings(max_examples=6, deadline=None)
 every_binding = pytest.mark.parametrize("name", ["tpr", "cconv", "hadamard"])
 every_stiffness = pytest.mark.parametrize("stiffness", [1.0, math.inf])
 PRESET_OF = {"tpr": "tpr", "cconv": "cconv", "hadamard": "eravg"}

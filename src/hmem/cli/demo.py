@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 SETTINGS: dict[str, Any] = {
     "memory": {"entity_dim": 48, "relation_dim": 10},
-    "training": {"batch_size": 256, "negatives": 1000, "validate_every": 5, "validation_queries": 1000},
+    "training": {
+        "batch_size": 256,
+        "negatives": 1000,
+        "validate_every": 4,
+        "validation_queries": 1000,
+    },
 }
 PHRASES = {  # how a relation reads, asked for its tail and for its head
     "_hyponym": ("Which things are a kind of {}?", "What is {} a kind of?"),
@@ -25,7 +30,7 @@ PHRASES = {  # how a relation reads, asked for its tail and for its head
     "_part_of": ("What is {} a part of?", "Which parts does {} have?"),
 }
 QUESTIONS = (("canine.n.02", "_hyponym"), ("corvine_bird.n.01", "_hyponym"), ("building.n.01", "_has_part"))
-LIKELY = 0.05  # answers below are not worth showing
+LIKELY = 0.2  # answers below are not worth showing
 NEWCOMER = "dire_wolf.n.01"
 NEW_FACTS = ((NEWCOMER, "_hypernym", "wolf.n.01"), (NEWCOMER, "_has_part", "paw.n.01"))
 NEW_QUESTIONS = ("_hyponym", "_part_of")  # asked for the head: what has the newcomer as a kind, as its whole?
