@@ -35,10 +35,11 @@ class DotProduct:
     def __init__(self, dataset: Dataset) -> None:
         generator = torch.Generator().manual_seed(0)
         self.entities = torch.randn(dataset.num_entities, DIM, generator=generator)
+        self.columns = self.entities.mT.contiguous()  # (d, E)
         self.roles = torch.randn(dataset.num_roles, DIM, generator=generator)
 
     def score(self, entities: Tensor, roles: Tensor) -> Tensor:
-        return (self.entities[entities] * self.roles[roles]) @ self.entities.mT
+        return (self.entities[entities] * self.roles[roles]) @ self.columns
 
 
 def ours(dataset: Dataset) -> dict[str, float]:

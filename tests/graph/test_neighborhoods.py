@@ -81,9 +81,9 @@ def test_a_built_index_holds_each_fact_once(rows: list[Fact]) -> None:
 
 @given(st.lists(facts, max_size=30))
 def test_both_ways_of_building_agree(rows: list[Fact]) -> None:
-    packed = Neighborhoods._build_packed(as_triples(rows), ENTITIES, RELATIONS)
+    packed = Neighborhoods.build(as_triples(rows), ENTITIES, RELATIONS)
     assert_same_base(Neighborhoods._build_lexical(as_triples(rows), ENTITIES, RELATIONS), packed)
-    with patch.object(module, "LARGEST_KEY", 1):  # as if an edge did not fit into 63 bits
+    with patch.object(module, "KEY_BITS", 1):  # as if an edge did not fit into 63 bits
         assert_same_base(build(rows), packed)
     with patch.object(module, "CHUNK", 4):
         assert_same_base(build(rows), packed)

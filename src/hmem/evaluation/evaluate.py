@@ -16,7 +16,8 @@ from hmem.evaluation.ranks import Ranks, filtered_ranks
 from hmem.graph.dataset import Dataset, Split
 from hmem.graph.neighborhoods import Neighborhoods
 
-BUDGET = 256 * 2**20  # bytes of scores held at a time; comparing them takes about as much again
+BUDGET = 128 * 2**20  # bytes; a matrix then has at most 32 MiB, which the allocator reuses instead of asking anew
+CUDA_BUDGET = 2**30
 COPIES = 4  # score matrices alive at once in the worst case
 
 
@@ -37,7 +38,7 @@ def evaluate(
     *,
     split: Split,
     protocols: Sequence[Protocol] = PROTOCOLS,
-    budget: int = BUDGET,
+    budget: int | None = None,
 ) -> dict[Protocol, Ranks]:
     """The rank of every query's answer, in the order of `queries`, in each protocol."""
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
@@ -50,7 +51,7 @@ def rank_queries(
     known: Neighborhoods,
     candidates: Sequence[Candidates],
     *,
-    budget: int = BUDGET,
+    budget: int | None = None,
 ) -> dict[Protocol, Ranks]:
     num_entities = candidates[0].num_entities
     # Sorted by role, so that queries with the same candidates are neighbours; equal (entity, role) fall together.
@@ -58,6 +59,8 @@ def rank_queries(
     groups, group_of = np.unique(keys, return_inverse=True)
     group_role, group_entity = np.divmod(groups, num_entities)
     order = np.argsort(group_of, kind="stable")
+    if budget is None:
+        budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET
     rows_per_chunk = max(1, budget // (COPIES * 4 * num_entities))
     ranked = {each.protocol: Ranks(*(np.empty(len(queries), dtype=np.int64) for _ in range(3))) for each in candidates}
     for start in range(0, len(groups), rows_per_chunk):
@@ -67,9 +70,13 @@ def rank_queries(
             roles = torch.as_tensor(group_role[start:stop], device=scorer.device)
             scores = scorer.score(entities, roles)  # (G, E)
         first, last = np.searchsorted(group_of[order], [start, stop])
-        for at in range(first, last, rows_per_chunk):  # a group may have more answers than rows fit
-            asked = order[at : min(at + rows_per_chunk, last)]
-            _rank_chunk(scores, start, asked, group_of, queries, known, candidates, ranked)
+        asked = order[first:last]
+        # The first query of each group finds its row in place; the others, which are few, get a copy of theirs.
+        leads = np.diff(group_of[asked], prepend=-1) != 0
+        for some in (asked[leads], asked[~leads]):
+            for at in range(0, len(some), rows_per_chunk):  # a group may have more answers than rows fit
+                rows = some[at : at + rows_per_chunk]
+                _rank_chunk(scores, start, rows, group_of, queries, known, candidates, ranked)
     return ranked
 
 
@@ -94,10 +101,12 @@ def _rank_chunk(
     other = known_entity != target[known_query]
     known_query, known_entity = known_query[other], known_entity[other]
 
-    flat = scores.reshape(-1)
+    def at(rows: Int[np.ndarray, " n"], entities: Int[np.ndarray, " n"]) -> Float[Tensor, " n"]:
+        return scores[torch.as_tensor(rows, device=device), torch.as_tensor(entities, device=device)]
+
     width = scores.shape[1]
-    true_scores = flat[torch.as_tensor(row * width + target, device=device)]
-    known_scores = flat[torch.as_tensor(row[known_query] * width + known_entity, device=device)]
+    true_scores = at(row, target)
+    known_scores = at(row[known_query], known_entity)
     for each in candidates:
         for run in _runs(queries.roles[asked] if each.depends_on_role else np.zeros(len(asked), dtype=np.int64)):
             columns = each.of(int(queries.roles[asked[run.start]]))

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hmem.evaluation.breakdown import Breakdown, breakdown
-from hmem.evaluation.evaluate import BUDGET, Scorer, evaluate
+from hmem.evaluation.evaluate import Scorer, evaluate
 from hmem.evaluation.metrics import Metrics, metrics
 from hmem.evaluation.protocol import PROTOCOLS, Protocol
 from hmem.evaluation.queries import Queries, queries_of
@@ -61,7 +61,7 @@ def report(
     graph: GraphName = "train",
     protocols: Sequence[Protocol] = PROTOCOLS,
     queries: Queries | None = None,
-    budget: int = BUDGET,
+    budget: int | None = None,
     **facts: Any,
 ) -> Report:
     """Rank a whole split and sum it up."""

@@ -1,5 +1,6 @@
 """From tables of names to arrays of ids."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +28,11 @@ def intern(table: pa.Table, vocab: Vocabulary | None = None) -> Interned:
     Repeated facts are dropped and counted.
     """
     vocab = vocab or Vocabulary()
-    relations, relation_ids = _encode(table.column("relation"), vocab.relations)
-    entities, heads = _encode(table.column("head"), vocab.entities)
-    entities, tails = _encode(table.column("tail"), entities)
+    with ThreadPoolExecutor(max_workers=3) as pool:  # Arrow and NumPy let go of the interpreter while they work
+        relation, head, tail = pool.map(_encode, (table.column(name) for name in ("relation", "head", "tail")))
+    relations, relation_ids = _number(relation, vocab.relations)
+    entities, heads = _number(head, vocab.entities)
+    entities, tails = _number(tail, entities)
     triples = np.empty((len(heads), 3), dtype=np.int32)
     triples[:, 0], triples[:, 1], triples[:, 2] = heads, relation_ids, tails
     keep = first_occurrences(triples)
@@ -39,23 +42,34 @@ def intern(table: pa.Table, vocab: Vocabulary | None = None) -> Interned:
     return Interned(vocab=Vocabulary(entities, relations), triples=triples, duplicates=duplicates)
 
 
-def _encode(column: pa.ChunkedArray, names: Names) -> tuple[Names, Int[np.ndarray, " n"]]:
-    """The ids of a column's values, and `names` with the new values appended."""
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A column as its different values, in order of first appearance, and the place of each row's value among them."""
+
+    values: pa.Array
+    codes: Int[np.ndarray, " n"]
+
+
+def _encode(column: pa.ChunkedArray) -> _Encoded:
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.string()).dictionary_encode()
     column = column.unify_dictionaries()
     if column.num_chunks == 0:
-        return names, np.empty(0, dtype=np.int32)
+        return _Encoded(pa.array([], pa.string()), np.empty(0, dtype=np.int32))
     codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in column.chunks]
     values = column.chunk(0).dictionary.cast(pa.string())
     if not _appear_in_order(codes, len(values)):  # sorted categories, or a slice of a larger table
-        return _encode(column.cast(column.type.value_type), names)
-    known = names.to_arrow()
-    new = values.filter(pc.invert(pc.is_in(values, value_set=known)))
+        return _encode(column.cast(column.type.value_type))
+    return _Encoded(values, np.concatenate(codes))
+
+
+def _number(column: _Encoded, names: Names) -> tuple[Names, Int[np.ndarray, " n"]]:
+    """The ids of a column's rows, and `names` with its new values appended."""
+    new = column.values.filter(pc.invert(pc.is_in(column.values, value_set=names.to_arrow())))
     if len(new):
         names = names.extended(new)
-    ids = pc.index_in(values, value_set=names.to_arrow()).to_numpy().astype(np.int32)
-    return names, ids[np.concatenate(codes)]
+    ids = pc.index_in(column.values, value_set=names.to_arrow()).to_numpy().astype(np.int32)
+    return names, ids[column.codes]
 
 
 def _appear_in_order(chunks: list[Int[np.ndarray, " _"]], size: int) -> bool:

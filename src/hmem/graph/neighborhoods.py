@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from hmem.graph.triples import LARGEST_KEY, Triples
+from hmem.graph.triples import Triples
 
 FILLER_BITS = 32  # an edge of one entity is packed as role << 32 | filler
+KEY_BITS = 63  # of a signed integer
 CHUNK = 1 << 22
 
 
@@ -47,32 +48,35 @@ class Neighborhoods:
     @classmethod
     def build(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
         """Index the facts; repeated ones count once."""
-        owners = num_entities * 2 * num_relations
-        if owners * max(num_entities, 1) <= LARGEST_KEY:
-            return cls._build_packed(triples, num_entities, num_relations)
+        filler_bits, role_bits = _bits(num_entities), _bits(2 * num_relations)
+        if 2 * filler_bits + role_bits <= KEY_BITS:
+            return cls._build_packed(triples, num_entities, num_relations, filler_bits, role_bits)
         return cls._build_lexical(triples, num_entities, num_relations)
 
     @classmethod
-    def _build_packed(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
+    def _build_packed(
+        cls, triples: Triples, num_entities: int, num_relations: int, filler_bits: int, role_bits: int
+    ) -> "Neighborhoods":
         """Sort one int64 per edge in place: the least memory and time there is."""
         num_facts = len(triples)
-        num_roles = 2 * num_relations
-        keys = np.empty(2 * num_facts, dtype=np.int64)  # (owner · 2R + role) · E + filler
+        owner_shift = filler_bits + role_bits
+        keys = np.empty(2 * num_facts, dtype=np.int64)  # owner | role | filler
         for start in range(0, num_facts, CHUNK):  # chunks keep the temporaries small
             head, relation, tail = triples[start : start + CHUNK].T.astype(np.int64)
             here = slice(2 * start, 2 * start + len(head))
             there = slice(2 * start + len(head), 2 * start + 2 * len(head))
-            keys[here] = (head * num_roles + relation + num_relations) * num_entities + tail
-            keys[there] = (tail * num_roles + relation) * num_entities + head
+            keys[here] = head << owner_shift | (relation + num_relations) << filler_bits | tail
+            keys[there] = tail << owner_shift | relation << filler_bits | head
         keys.sort()
         keys = keys[: _squeeze(keys)]
-        roles = np.empty(len(keys), dtype=_smallest_type(num_roles))
+        roles = np.empty(len(keys), dtype=_smallest_type(2 * num_relations))
         fillers = np.empty(len(keys), dtype=np.int32)
         counts = np.zeros(num_entities, dtype=np.int64)
         for start in range(0, len(keys), CHUNK):
-            rest, fillers[start : start + CHUNK] = np.divmod(keys[start : start + CHUNK], num_entities)
-            owner, roles[start : start + CHUNK] = np.divmod(rest, num_roles)
-            counts += np.bincount(owner, minlength=num_entities)
+            some = keys[start : start + CHUNK]
+            fillers[start : start + CHUNK] = some & ((1 << filler_bits) - 1)
+            roles[start : start + CHUNK] = some >> filler_bits & ((1 << role_bits) - 1)
+            counts += np.bincount(some >> owner_shift, minlength=num_entities)
         return cls(_offsets(counts), roles, fillers, num_relations)
 
     @classmethod
@@ -219,6 +223,11 @@ class Neighborhoods:
 
 def _offsets(counts: Int[np.ndarray, " E"]) -> Int[np.ndarray, " rows"]:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _bits(count: int) -> int:
+    """How many bits the numbers below `count` take."""
+    return max(1, (count - 1).bit_length())
 
 
 def _squeeze(in_order: Int[np.ndarray, " M"]) -> int:

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int
 Triples = Int[np.ndarray, "_ 3"]  # not "n 3": the splits of one dataset differ in length
 
 LARGEST_KEY = np.iinfo(np.int64).max
+LOW_BITS = 20
 
 
 def as_triples(rows: object) -> Triples:
@@ -54,9 +55,11 @@ def first_occurrences(triples: Triples) -> Bool[np.ndarray, " n"]:
     in_order = np.sort(keys)
     repeated = np.unique(in_order[1:][in_order[1:] == in_order[:-1]])
     keep = np.ones(len(triples), dtype=bool)
-    if len(repeated):  # few, as a rule: only their rows are looked at again
-        place = np.searchsorted(repeated, keys)
-        rows = np.flatnonzero(repeated[np.minimum(place, len(repeated) - 1)] == keys)
+    if len(repeated):  # few, as a rule: only rows that share their low bits with one are looked at again
+        low_bits = np.zeros(1 << LOW_BITS, dtype=bool)
+        low_bits[repeated & (len(low_bits) - 1)] = True
+        rows = np.flatnonzero(low_bits[keys & (len(low_bits) - 1)])
+        rows = rows[np.isin(keys[rows], repeated)]
         keep[rows] = False
         keep[rows[np.unique(keys[rows], return_index=True)[1]]] = True
     return keep
