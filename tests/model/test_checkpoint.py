@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 import hmem
@@ -354,3 +354,23 @@ def edit(folder: Path, **changes: object) -> None:
     path = folder / "config.json"
     settings = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**settings, **changes}), encoding="utf-8")
+
+
+def test_a_full_disk_is_one_clear_error_and_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "training.safetensors"
+    write_tensors(path, {"x": torch.zeros(3)})
+    before = path.read_bytes()
+
+    def full(tensors: object, filename: Path, metadata: object = None) -> None:
+        filename.write_bytes(b"half")
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(
+        CheckpointError, match=r"training\.safetensors: could not be written \(I/O error: No space left"
+    ):
+        write_tensors(path, {"x": torch.ones(3)})
+    assert path.read_bytes() == before
+    assert [child.name for child in tmp_path.iterdir()] == [path.name]

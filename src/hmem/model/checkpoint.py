@@ -103,7 +103,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write beside the old file and move over it, so that a kill leaves one of the two."""
     beside = path.with_name(f".{path.name}.part")
-    save_file(tensors, beside, metadata=metadata)
+    try:
+        save_file(tensors, beside, metadata=metadata)
+    except SafetensorError as error:  # a full disk, for one
+        beside.unlink(missing_ok=True)
+        raise CheckpointError(f"{path}: could not be written ({error}); what was there before is untouched") from error
     os.chmod(beside, 0o644)  # safetensors lets nobody else read it
     os.replace(beside, path)
 
