@@ -36,10 +36,12 @@ class MemoryConfig:
     shrinkage: float = 0.2  # α of the whitening that convolution needs (appendix 1)
     temperature: float = 1.0  # where the learned factor on the squared distance starts; near 10 for "cconv"
     exact: bool = False  # the exact channel and its null slot: recall without crosstalk (not in the paper)
+    paths_per_role: int = 0  # how many paths may answer a role exactly where its edges do not; 0 for none
+    path_steps: int = 2  # the longest such path; 3 pays in sparse graphs and costs much in dense ones
     identity: bool = True  # False treats every entity as new: e_i = 0 in the weights and the bias
 
     def __post_init__(self) -> None:
-        _at_least(self, entity_dim=1, relation_dim=1)
+        _at_least(self, entity_dim=1, relation_dim=1, paths_per_role=0)
         if self.binding != "tpr" and self.relation_dim != self.entity_dim:
             raise ConfigError(
                 f'relation_dim={self.relation_dim} must equal entity_dim={self.entity_dim} for binding "{self.binding}"'
@@ -56,6 +58,10 @@ class MemoryConfig:
             raise ConfigError(f"shrinkage={self.shrinkage} must lie in (0, 1]")
         if not self.temperature > 0:
             raise ConfigError(f"temperature={self.temperature} must be positive")
+        if self.path_steps not in (2, 3):
+            raise ConfigError(f"path_steps={self.path_steps} must be 2 or 3")
+        if self.paths_per_role and not self.exact:
+            raise ConfigError(f"paths_per_role={self.paths_per_role} follows the exact channel; set exact=true too")
         if self.kind == "implicit" and self.exact:
             raise ConfigError('exact=true copies from edges, and kind="implicit" has none')
         if self.kind == "implicit" and self.weighting == "mean":

@@ -35,7 +35,7 @@ def test_the_losses_fall() -> None:
     for name in RUNS:
         losses = json.loads(golden_file(name).read_text(encoding="utf-8"))["losses"]
         assert len(losses) == 12
-        assert losses[-1] < losses[0]
+        assert sum(losses[-4:]) < sum(losses[:4])  # one step may have more of its links withheld than another
 
 
 def test_the_graph_has_twenty_entities() -> None:

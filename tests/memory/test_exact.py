@@ -1,4 +1,5 @@
 import math
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hmem.memory.binding import TensorProduct
-from hmem.memory.exact import Copied, ExactChannel, segment_logsumexp
+from hmem.memory.exact import Copied, ExactChannel, Seen, copy, segment_logsumexp
 from hmem.memory.superpose import Edges, superpose
 from tests.memory.problems import LAW, SEEDS, as_tuples, generator, normal, random_edges
 
@@ -15,47 +16,77 @@ ROLES, ENTITIES, QUERIES, EDGES, DE = 6, 7, 5, 30, 3
 NONE = torch.empty(0, dtype=torch.long)
 
 
-def problem(seed: int) -> tuple[ExactChannel, Tensor, Edges, Tensor, Tensor]:
-    """A channel, the asked roles, edges, entity vectors and which edges are absent."""
+class Problem(NamedTuple):
+    channel: ExactChannel
+    asked: Tensor  # roles
+    edges: Edges
+    absent: Tensor
+    seen: Seen
+
+    def copied(self, edges: Edges | None = None, absent: Tensor | None = None) -> Copied:
+        """What the channel copies, of these edges or of others."""
+        edges, absent = edges or self.edges, self.absent if absent is None else absent
+        return run(self.channel, self.asked, edges, absent, self.seen)
+
+
+def run(channel: ExactChannel, *inputs: Any) -> Copied:
+    copied: Copied = channel(*inputs)
+    return copied
+
+
+def bystanders(queries: int, seed: int = 0, scale: float = 1.0) -> Seen:
+    """What a dense channel might know."""
+    rng = generator(seed)
+    vectors = scale * normal(rng, ENTITIES, DE)
+    return Seen(vectors, vectors.square().sum(1), normal(rng, queries, DE), normal(rng, 1).exp()[0])
+
+
+def problem(seed: int) -> Problem:
     rng = generator(seed)
     channel = ExactChannel(ROLES, DE).double()
     with torch.no_grad():
         channel.affinity.copy_(2 * normal(rng, ROLES, ROLES))
-        channel.taste.copy_(normal(rng, ROLES, DE))
+        channel.liking.taste.copy_(normal(rng, ROLES, DE))
+        channel.liking.trust.copy_(normal(rng, ROLES))
         channel.null.copy_(normal(rng, ROLES))
     edges = random_edges(rng, QUERIES, EDGES, ROLES, ENTITIES)
     asked = torch.randint(ROLES, (QUERIES,), generator=rng)
-    return channel, asked, edges, normal(rng, ENTITIES, DE), torch.rand(EDGES, generator=rng) < 0.2
+    return Problem(channel, asked, edges, torch.rand(EDGES, generator=rng) < 0.2, bystanders(QUERIES, seed))
 
 
-def suitability(channel: ExactChannel, asked: Tensor, edges: Edges, vectors: Tensor) -> Tensor:
-    """u_q·e_c of each edge."""
-    return torch.stack([channel.taste[asked[query]] @ vectors[filler] for query, _, filler in as_tuples(edges)])
+def suitability(given: Problem) -> Tensor:
+    """u_q·e_c − β_q τ (‖e_o − e_c‖² − ‖e_o‖²) of each edge: what e_o alone adds is the same for all of a query."""
+    liking, suits = given.channel.liking, []
+    for query, _, filler in as_tuples(given.edges):
+        role, vector, retrieved = given.asked[query], given.seen.entities[filler], given.seen.retrieved[query]
+        distance = (retrieved - vector).square().sum() - retrieved.square().sum()
+        suits.append(liking.taste[role] @ vector - liking.trust[role] * given.seen.temperature * distance)
+    return torch.stack(suits)
 
 
-def one_hot_memory(channel: ExactChannel, asked: Tensor, edges: Edges, weights: Tensor) -> Tensor:
-    """Σ_c e^{u_q·e_c} e^{C[q, r_c]} on each filler: what a memory of tensor products gives back whose fillers and roles
+def one_hot_memory(given: Problem, weights: Tensor) -> Tensor:
+    """Σ_c w_c e^{C[q, r_c]} on each filler: what a memory of tensor products gives back whose fillers and roles
     are all orthogonal, unbound with the asked role's row of e^C."""
     roles = torch.eye(ROLES, dtype=torch.float64)
     fillers = torch.eye(ENTITIES, dtype=torch.float64)
-    memory = superpose(TensorProduct(), edges, weights, roles, fillers)  # (B, ROLES · ENTITIES)
-    return TensorProduct().unbind(channel.affinity[asked].exp(), memory)  # (B, ENTITIES)
+    memory = superpose(TensorProduct(), given.edges, weights, roles, fillers)  # (B, ROLES · ENTITIES)
+    return TensorProduct().unbind(given.channel.affinity[given.asked].exp(), memory)  # (B, ENTITIES)
 
 
-def mass_on_fillers(copied: Copied, edges: Edges) -> Tensor:
+def mass_on_fillers(copied: Copied) -> Tensor:
     mass = torch.zeros(QUERIES, ENTITIES, dtype=torch.float64)
-    return mass.index_put((edges.query, edges.fillers), copied.log_edge.exp(), accumulate=True)
+    return mass.index_put((copied.query, copied.fillers), copied.log_edge.exp(), accumulate=True)
 
 
 @given(seed=SEEDS)
 @LAW
 def test_is_a_tensor_product_memory_with_orthogonal_fillers(seed: int) -> None:
-    channel, asked, edges, vectors, absent = problem(seed)
-    copied = channel(asked, edges, vectors, absent)
-    weights = suitability(channel, asked, edges, vectors).exp().masked_fill(absent, 0.0)
-    memory = one_hot_memory(channel, asked, edges, weights)
-    null = channel.null[asked].exp()
-    before_softmax = mass_on_fillers(copied, edges) / copied.log_null.exp()[:, None] * null[:, None]
+    given = problem(seed)
+    copied = given.copied()
+    weights = suitability(given).exp().masked_fill(given.absent, 0.0)
+    memory = one_hot_memory(given, weights)
+    null = given.channel.null[given.asked].exp()
+    before_softmax = mass_on_fillers(copied) / copied.log_null.exp()[:, None] * null[:, None]
     torch.testing.assert_close(before_softmax, memory)
     total = memory.sum(1) + null
     torch.testing.assert_close(copied.log_null.exp(), null / total)
@@ -64,13 +95,11 @@ def test_is_a_tensor_product_memory_with_orthogonal_fillers(seed: int) -> None:
 @given(seed=SEEDS)
 @LAW
 def test_what_is_recalled_is_additive_in_facts(seed: int) -> None:
-    channel, asked, edges, vectors, _ = problem(seed)
+    given = problem(seed)
 
     def coefficients(kept: Tensor) -> Tensor:
-        some = edges.select(kept)
-        copied = channel(asked, some, vectors, torch.zeros(len(some.query), dtype=torch.bool))
-        coefficient: Tensor = mass_on_fillers(copied, some) / copied.log_null.exp()[:, None]
-        return coefficient
+        copied = given.copied(given.edges.select(kept), torch.zeros(int(kept.sum()), dtype=torch.bool))
+        return mass_on_fillers(copied) / copied.log_null.exp()[:, None]
 
     half = torch.rand(EDGES, generator=generator(seed)) < 0.5
     whole = coefficients(torch.ones(EDGES, dtype=torch.bool))
@@ -80,9 +109,9 @@ def test_what_is_recalled_is_additive_in_facts(seed: int) -> None:
 @given(seed=SEEDS)
 @LAW
 def test_absent_edges_might_as_well_not_be_there(seed: int) -> None:
-    channel, asked, edges, vectors, absent = problem(seed)
-    copied = channel(asked, edges, vectors, absent)
-    rest = channel(asked, edges.select(~absent), vectors, torch.zeros(int((~absent).sum())).bool())
+    given = problem(seed)
+    copied, absent = given.copied(), given.absent
+    rest = given.copied(given.edges.select(~absent), torch.zeros(int((~absent).sum())).bool())
     assert (copied.log_edge[absent] == -math.inf).all()
     torch.testing.assert_close(copied.log_edge[~absent], rest.log_edge)
     torch.testing.assert_close(copied.log_null, rest.log_null)
@@ -91,39 +120,38 @@ def test_absent_edges_might_as_well_not_be_there(seed: int) -> None:
 @given(seed=SEEDS)
 @LAW
 def test_mixing_is_the_naive_formula_and_sums_to_one(seed: int) -> None:
-    channel, asked, edges, vectors, absent = problem(seed)
-    copied = channel(asked, edges, vectors, absent)
-    suits = suitability(channel, asked, edges, vectors)
+    given = problem(seed)
+    copied, suits = given.copied(), suitability(given)
     dense = normal(generator(seed), QUERIES, ENTITIES).softmax(1)
-    affinity, nulls = channel.affinity.tolist(), channel.null.tolist()
+    affinity, nulls = given.channel.affinity.tolist(), given.channel.null.tolist()
     expected = torch.zeros_like(dense)
     for query in range(QUERIES):
         logits = {
-            c: affinity[asked[query]][role] + suits[c].item()
-            for c, (owner, role, _) in enumerate(as_tuples(edges))
-            if owner == query and not absent[c]
+            c: affinity[given.asked[query]][role] + suits[c].item()
+            for c, (owner, role, _) in enumerate(as_tuples(given.edges))
+            if owner == query and not given.absent[c]
         }
-        null = math.exp(nulls[asked[query]])
+        null = math.exp(nulls[given.asked[query]])
         total = null + sum(math.exp(logit) for logit in logits.values())
         expected[query] = null / total * dense[query]
         for c, logit in logits.items():
-            expected[query, edges.fillers[c]] += math.exp(logit) / total
-    mixed = copied.mixed_with(dense.log(), edges)
+            expected[query, given.edges.fillers[c]] += math.exp(logit) / total
+    mixed = copied.mixed_with(dense.log())
     torch.testing.assert_close(mixed, expected.log())
     torch.testing.assert_close(mixed.exp().sum(1), torch.ones(QUERIES, dtype=torch.float64))
     for entity in range(ENTITIES):
         target = torch.full((QUERIES,), entity)
-        torch.testing.assert_close(copied.log_mass_on(edges, target).exp(), mass_on_fillers(copied, edges)[:, entity])
+        torch.testing.assert_close(copied.log_mass_on(target).exp(), mass_on_fillers(copied)[:, entity])
 
 
 def test_an_empty_neighborhood_leaves_everything_to_the_dense_channel() -> None:
     channel = ExactChannel(ROLES, DE).double()
     edges = Edges(NONE, NONE, NONE, num_queries=2)
-    copied = channel(torch.tensor([1, 3]), edges, normal(generator(0), ENTITIES, DE), NONE.bool())
+    copied = run(channel, torch.tensor([1, 3]), edges, NONE.bool(), bystanders(2))
     assert copied.log_null.tolist() == [0.0, 0.0]
     dense = normal(generator(0), 2, ENTITIES).log_softmax(1)
-    torch.testing.assert_close(copied.mixed_with(dense, edges), dense)
-    assert copied.log_mass_on(edges, torch.tensor([0, 1])).tolist() == [-math.inf, -math.inf]
+    torch.testing.assert_close(copied.mixed_with(dense), dense)
+    assert copied.log_mass_on(torch.tensor([0, 1])).tolist() == [-math.inf, -math.inf]
 
 
 @pytest.mark.parametrize("absent", [False, True])
@@ -131,50 +159,46 @@ def test_gradients_are_finite_whatever_is_missing(absent: bool) -> None:
     """An entity without edges, one whose edges are all absent, fillers that nobody leads to."""
     channel = ExactChannel(ROLES, DE).double()
     edges = Edges(torch.tensor([0, 2]), torch.tensor([1, 1]), torch.tensor([1, 1]), num_queries=3)
-    vectors = 400 * normal(generator(1), ENTITIES, DE)
     dense = normal(generator(0), 3, ENTITIES).requires_grad_()
-    copied = channel(torch.tensor([0, 1, 2]), edges, vectors, torch.tensor([absent, True]))
+    asked = torch.tensor([0, 1, 2])
+    copied = run(channel, asked, edges, torch.tensor([absent, True]), bystanders(3, scale=400))
     for value in (
-        copied.mixed_with(dense.log_softmax(1), edges).square().sum(),
-        torch.logaddexp(copied.log_mass_on(edges, torch.tensor([1, 1, 1])), copied.log_null + dense[:, 1]).sum(),
+        copied.mixed_with(dense.log_softmax(1)).square().sum(),
+        torch.logaddexp(copied.log_mass_on(torch.tensor([1, 1, 1])), copied.log_null + dense[:, 1]).sum(),
     ):
-        gradients = torch.autograd.grad(
-            value, (channel.affinity, channel.null, channel.taste, dense), retain_graph=True, allow_unused=True
-        )
+        inputs = (*channel.parameters(), dense)
+        gradients = torch.autograd.grad(value, inputs, retain_graph=True, allow_unused=True)
         assert all(gradient is None or gradient.isfinite().all() for gradient in gradients)
         assert gradients[-1] is not None
         assert gradients[-1].any()
 
 
 def test_gradients_of_the_mixture() -> None:
-    channel, asked, edges, vectors, absent = problem(0)
-    suits = suitability(channel, asked, edges, vectors)
+    given = problem(0)
+    channel, asked, edges = given.channel, given.asked, given.edges
     dense = normal(generator(1), QUERIES, ENTITIES)
 
     def mixture(affinity: Tensor, null: Tensor, weights: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
         # the module's own parameters are left alone: gradcheck wants a function of its inputs
-        logits = (affinity[asked[edges.query], edges.roles] + weights).masked_fill(absent, -torch.inf)
-        total = torch.logaddexp(segment_logsumexp(logits, edges.query, QUERIES), null[asked])
-        copied = Copied(logits - total[edges.query], null[asked] - total)
-        mass = copied.log_mass_on(edges, edges.fillers[:QUERIES])
-        return copied.mixed_with(scores.log_softmax(1), edges), mass.exp()
+        logits = affinity[asked[edges.query], edges.roles] + weights
+        copied = copy(logits, null[asked], given.absent, edges.fillers, edges.query)
+        return copied.mixed_with(scores.log_softmax(1)), copied.log_mass_on(edges.fillers[:QUERIES]).exp()
 
-    inputs = [each.detach().clone().requires_grad_() for each in (channel.affinity, channel.null, suits, dense)]
+    parts = (channel.affinity, channel.null, suitability(given), dense)
+    inputs = [each.detach().clone().requires_grad_() for each in parts]
     assert torch.autograd.gradcheck(mixture, inputs)
-    copied = channel(asked, edges, vectors, absent)
-    torch.testing.assert_close(mixture(*inputs)[0], copied.mixed_with(dense.log_softmax(1), edges))
+    torch.testing.assert_close(mixture(*inputs)[0], given.copied().mixed_with(dense.log_softmax(1)))
 
 
 entries = st.tuples(st.integers(0, 3), st.floats(-50, 50) | st.just(-math.inf))
 
 
-def test_entity_vectors_are_read_but_not_moved() -> None:
-    channel, asked, edges, vectors, absent = problem(0)
-    copied = channel(asked, edges, vectors.requires_grad_(), absent)
-    copied.log_null.sum().backward()
-    assert vectors.grad is None
-    assert channel.taste.grad is not None
-    assert channel.taste.grad.any()
+def test_every_coefficient_learns() -> None:
+    given = problem(0)
+    given.copied().log_null.sum().backward()  # type: ignore[no-untyped-call]
+    for parameter in given.channel.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.any()
 
 
 @given(values=st.lists(entries, max_size=20))
@@ -214,8 +238,16 @@ def test_segment_logsumexp_neither_overflows_nor_underflows() -> None:
 def test_starts_undecided() -> None:
     """Every edge as likely as the null slot."""
     edges = Edges(torch.tensor([0, 2, 4]), torch.tensor([1, 3, 1]), torch.tensor([0, 0, 0]), num_queries=1)
-    copied = ExactChannel(ROLES, DE)(
-        torch.tensor([1]), edges, torch.ones(ENTITIES, DE), torch.zeros(3, dtype=torch.bool)
-    )
+    copied = run(ExactChannel(ROLES, DE).double(), torch.tensor([1]), edges, torch.zeros(3).bool(), bystanders(1))
     assert copied.log_edge.exp().tolist() == pytest.approx([0.25] * 3)
     assert copied.log_null.exp().tolist() == pytest.approx([0.25])
+
+
+def test_can_start_from_the_confidence_of_rules() -> None:
+    """A single edge is then copied with the confidence of its rule; what no rule speaks for, hardly ever."""
+    channel = ExactChannel(ROLES, DE).double()
+    channel.start_from(torch.tensor([2 * ROLES + 1, 4 * ROLES + 1]), torch.tensor([0.75, 1.0]))
+    for role, expected in ((2, 0.75), (4, 1 / (1 + math.exp(-5))), (3, 1 / (1 + math.exp(5)))):
+        edges = Edges(torch.tensor([role]), torch.tensor([1]), torch.tensor([0]), num_queries=1)
+        copied = run(channel, torch.tensor([1]), edges, torch.zeros(1).bool(), bystanders(1))
+        assert copied.log_edge.exp().tolist() == pytest.approx([expected])

@@ -13,10 +13,12 @@ from hmem.config import Config, MemoryConfig, from_dict, merge
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
 from hmem.memory.completion import Completion
+from hmem.memory.exact import ExactChannel
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import FrozenIndex
+from hmem.model.paths import PathChannel
 from hmem.model.presets import PRESETS, preset
 from hmem.model.query import Query
 from tests import oracles
@@ -72,9 +74,21 @@ def random_model(config: MemoryConfig, seed: int, entities: int = ENTITIES, rela
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(0.3 * torch.randn_like(parameter))
+            if model.paths is not None:
+                _draw_paths(model.paths, relations)
     if isinstance(model.completion, Completion):
         model.completion.tolerance = 1e-12
     return model.eval()
+
+
+def _draw_paths(channel: PathChannel, relations: int) -> None:
+    """Random rules in the order that mining gives them, some shorter than others, with empty places last."""
+    _, per_role, length = channel.steps.shape
+    for role in range(2 * relations):
+        drawn = {tuple(row) for row in torch.randint(2 * relations, (per_role - 1, length)).tolist()}
+        if length > 2:
+            drawn = {(*row[:2], -1) if position % 2 else row for position, row in enumerate(sorted(drawn))}
+        channel.steps[role, : len(drawn)] = torch.tensor(sorted(drawn))
 
 
 def ask(*questions: tuple[int, ...]) -> Query:
@@ -184,18 +198,60 @@ def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target
     if model.exact is None:
         return dense
     edges = looped_edges(model, facts, entity, role, target)
-    weights = looped_weights(model, edges, entity, role)
     given = SetGraph(facts, model.num_relations).answers(entity, role)
     stored = {answer for answer in given if answer != target and answer < model.num_entities}
-    mass = torch.zeros_like(dense)
-    for (other, filler), weight in zip(edges, weights, strict=True):
-        if filler not in stored and weight > 0:  # the cut to the k strongest holds for both channels
-            suits = model.exact.taste[role] @ _entities(model)[filler]
-            mass[filler] += torch.exp(model.exact.affinity[role, other] + suits)
-    null = torch.exp(model.exact.null[role])
-    total = null + mass.sum()
+    slots = [(model.exact.affinity[role, other], filler) for other, filler in edges if filler not in stored]
+    mass, null = _looped_channel(model, model.exact, slots, retrieved, role)
     rivals = torch.stack([score.exp() for x, score in enumerate(dense) if x not in stored]).sum()
-    return torch.log(mass / total + null / total * dense.exp() / rivals)
+    rest = dense.exp() / rivals
+    if model.paths is not None:
+        ends = looped_paths(model, facts, edges, entity, role, target)
+        slots = [(model.paths.affinity[role, column], nodes[-1]) for column, nodes in ends if nodes[-1] not in stored]
+        second, second_null = _looped_channel(model, model.paths, slots, retrieved, role)
+        rest = second + second_null * rest
+    return torch.log(mass + null * rest)
+
+
+def looped_paths(
+    model: HMem, facts: list[Fact], edges: list[tuple[int, int]], entity: int, role: int, target: int | None = None
+) -> list[tuple[int, list[int]]]:
+    """(column of the rule, whom each step reaches) of every walk that may be taken along these edges."""
+    assert model.paths is not None
+    graph = SetGraph(facts, model.num_relations)
+    asked = None if target is None else stated_by((entity, role, target), model.num_relations)
+
+    def onwards(at: int, came_by: tuple[int, int, int], steps: list[int]) -> list[list[int]]:
+        if not steps:
+            return [[]]
+        found = []
+        for other, reached in graph.edges_of(at):
+            allowed = stated_by((at, other, reached), model.num_relations) != asked and reached < model.num_entities
+            undone = abs(other - came_by[1]) == model.num_relations and reached == came_by[0]
+            if other == steps[0] and allowed and not undone:
+                found += [[reached, *rest] for rest in onwards(reached, (at, other, reached), steps[1:])]
+        return found
+
+    return [
+        (column, [neighbor, *nodes])
+        for first, neighbor in edges
+        for column, rule in enumerate(model.paths.steps[role].tolist())
+        if rule[0] == first
+        for nodes in onwards(neighbor, (entity, first, neighbor), [step for step in rule[1:] if step >= 0])
+    ]
+
+
+def _looped_channel(
+    model: HMem, channel: ExactChannel | PathChannel, slots: list[tuple[Tensor, int]], retrieved: Tensor, role: int
+) -> tuple[Tensor, Tensor]:
+    """The probability on every entity, and that of the null slot."""
+    mass = torch.zeros(len(_entities(model)), dtype=retrieved.dtype)
+    trust = channel.liking.trust[role] * torch.exp(model.log_temperature)
+    for affinity, filler in slots:
+        vector = _entities(model)[filler]
+        distance = (retrieved - vector).square().sum() - retrieved.square().sum()
+        mass[filler] += torch.exp(affinity + channel.liking.taste[role] @ vector - trust * distance)
+    null = torch.exp(channel.null[role])
+    return mass / (null + mass.sum()), null / (null + mass.sum())
 
 
 def _entities(model: HMem) -> Tensor:

@@ -7,7 +7,7 @@ from hmem.memory.binding import make_binding
 from hmem.model.explicit import Attended, ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
-from hmem.model.query import Drop, Noise, Query
+from hmem.model.query import Drop, Noise, Query, withheld
 from tests import oracles
 from tests.memory.problems import BindingName, as_tuples
 from tests.model.problems import (
@@ -142,3 +142,16 @@ def test_mean_weighting_learns_no_weights() -> None:
     model = random_model(small("eravg").memory, 0)
     assert isinstance(model.memory, ExplicitMemory)
     assert list(model.memory.parameters()) == []
+
+
+def test_neighbor_dropout_chooses_edges_and_never_gives_the_fact_back() -> None:
+    """The exact channels, whose null slot must know how often an answer is absent, see all but what is withheld."""
+    facts = random_facts(3)
+    model, query = random_model(small("tpr-inf").memory, 3), ask(*both_ways(facts))
+    shares = []
+    for step in range(40):
+        attended = attend(model, query, index_of(facts), Drop(noise=Noise(0, step, CPU), neighbor=0.3))
+        assert torch.equal(attended.withheld, withheld(query, attended.edges, RELATIONS))
+        assert attended.absent[attended.withheld].all()
+        shares.append(attended.absent[~attended.withheld].double().mean().item())
+    assert sum(shares) / len(shares) == pytest.approx(0.3, abs=0.02)

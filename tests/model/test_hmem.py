@@ -1,6 +1,7 @@
 """The laws of a whole model, for every preset that has a memory of facts."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,7 +91,7 @@ def test_scores_with_the_fact_withheld_are_those_of_a_loop(variant: str, seed: i
 
 @every_explicit
 def test_a_score_is_the_temperature_times_minus_the_squared_distance(name: str) -> None:
-    model = random_model(small(name, memory={"exact": False, "temperature": 7.0}).memory, 0)
+    model = random_model(small(name, memory={"exact": False, "paths_per_role": 0, "temperature": 7.0}).memory, 0)
     query, vectors, graph = every_question(), model.embeddings(), index_of(random_facts(0))
     retrieved = model.answer(query, graph, vectors).retrieved
     distance = (retrieved[:, None] - vectors.entities[None]).square().sum(2)
@@ -444,3 +445,21 @@ def test_a_looped_model_can_disagree() -> None:
     retrieved = model.answer(ask((entity, 0)), index_of(facts), model.embeddings()).retrieved[0]
     close(retrieved, looped_retrieved(model, facts, entity, 0))
     assert not torch.allclose(retrieved, looped_retrieved(model, facts[1:], entity, 0), atol=1e-6)
+
+
+@torch.no_grad()
+def test_lengths_at_hand_change_nothing() -> None:
+    model = random_model(small("recall").memory, 0)
+    vectors, query, graph = model.embeddings(), every_question(), index_of(random_facts(0))
+    measured = replace(vectors, lengths=vectors.entities.square().sum(1))
+    close(model(query, graph, measured), model(query, graph, vectors))
+
+
+def test_the_exact_channels_read_the_dense_one_and_never_move_it() -> None:
+    model = random_model(small("recall").memory, 0)
+    answer = model.answer(every_question(), index_of(random_facts(0)), model.embeddings())
+    assert answer.copied is not None
+    assert answer.reached is not None
+    (answer.copied.log_null.sum() + answer.reached.log_null.sum()).backward()  # type: ignore[no-untyped-call]
+    moved = {name.split(".")[0] for name, each in model.named_parameters() if each.grad is not None and each.grad.any()}
+    assert moved == {"exact", "paths"}

@@ -16,6 +16,8 @@ class NoGraph:
     def lookup(self, entities: Int[Tensor, " B"]) -> Edges:
         raise AssertionError("an implicit memory looked facts up")
 
+    follow = lookup
+
 
 @every_implicit
 def test_a_memory_is_the_row_of_its_entity(name: str) -> None:

@@ -74,18 +74,6 @@ def test_link_withholding_hides_every_edge_between_the_two(seed: int) -> None:
         assert torch.equal(some[mine], always[mine]) or torch.equal(some[mine], never[mine])
 
 
-def test_neighbor_dropout_chooses_edges_and_never_gives_the_fact_back() -> None:
-    _, query = looked_up(3)
-    edges = index_of(random_facts(3)).lookup(query.entity)
-    hidden = withheld(query, edges, RELATIONS)
-    counts = []
-    for step in range(40):
-        absent = unavailable(query, edges, RELATIONS, Drop(noise=Noise(0, step, CPU), neighbor=0.3))
-        assert absent[hidden].all()
-        counts.append(absent[~hidden].double().mean().item())
-    assert sum(counts) / len(counts) == pytest.approx(0.3, abs=0.02)
-
-
 @given(seed=SEEDS, with_target=st.booleans())
 @LAW
 def test_other_answers_are_those_of_a_loop(seed: int, with_target: bool) -> None:

@@ -52,7 +52,8 @@ def fit(config: Config, toy: Dataset, hooks: Hooks | None = None, resume: State 
 
 
 def weights(model: HMem) -> Weights:
-    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+    """What training steps move; `placing` follows from it at the end."""
+    return {name: value.detach().clone() for name, value in model.state_dict().items() if name != "placing"}
 
 
 def same(left: Weights, right: Weights) -> bool:
@@ -102,6 +103,8 @@ def test_the_same_seed_gives_the_same_weights(run: str, toy: Dataset) -> None:
     torch.rand(10)
     second = fit(RUNS[run], toy)
     assert same(weights(first.model), weights(second.model))
+    assert torch.equal(first.model.placing, second.model.placing)
+    assert first.model.placing.any()
     assert first.stopped == "done"
     assert not first.model.training
 
@@ -388,13 +391,15 @@ def test_the_speedometer_counts_facts_since_it_was_last_read(monkeypatch: pytest
 # Optimiser and precision
 
 
-def test_the_exact_channel_steps_faster_and_is_not_decayed() -> None:
+def test_the_exact_channels_step_faster_and_are_not_decayed() -> None:
     config = small("recall", training={"learning_rate": 0.1, "exact_rate": 7.0, "weight_decay": 0.3})
     model = new_model(config, 5, 2)
     usual, fast = make_optimizer(model, config.training).param_groups
     assert model.exact is not None
-    assert {id(each) for each in fast["params"]} == {id(each) for each in model.exact.parameters()}
-    assert len(usual["params"]) + 3 == len(list(model.parameters()))
+    assert model.paths is not None
+    exact = {id(each) for channel in (model.exact, model.paths) for each in channel.parameters()}
+    assert {id(each) for each in fast["params"]} == exact
+    assert len(usual["params"]) + len(exact) == len(list(model.parameters()))
     assert (usual["full_rate"], usual["weight_decay"]) == (0.1, 0.3)
     assert (fast["full_rate"], fast["weight_decay"]) == (pytest.approx(0.7), 0.0)
     assert len(make_optimizer(new_model(small("tpr"), 5, 2), config.training).param_groups) == 1

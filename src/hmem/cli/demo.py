@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hmem.model.index import LiveIndex
 
 SETTINGS: dict[str, Any] = {
-    "memory": {"entity_dim": 48, "relation_dim": 10},
+    "memory": {"entity_dim": 48, "relation_dim": 10, "paths_per_role": 64, "path_steps": 3},
     "training": {
         "batch_size": 256,
         "negatives": 1000,
@@ -30,6 +30,7 @@ PHRASES = {  # how a relation reads, asked for its tail and for its head
     "_part_of": ("What is {} a part of?", "Which parts does {} have?"),
 }
 QUESTIONS = (("canine.n.02", "_hyponym"), ("corvine_bird.n.01", "_hyponym"), ("building.n.01", "_has_part"))
+MOST_WALKS = 2  # of the ways to an answer, those worth telling
 LIKELY = 0.2  # answers below are not worth showing
 NEWCOMER = "dire_wolf.n.01"
 NEW_FACTS = ((NEWCOMER, "_hypernym", "wolf.n.01"), (NEWCOMER, "_has_part", "paw.n.01"))
@@ -37,7 +38,7 @@ NEW_QUESTIONS = ("_hyponym", "_part_of")  # asked for the head: what has the new
 
 
 def demo(
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the facts; fewer is quicker and worse.")] = 16,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the facts; fewer is quicker and worse.")] = 6,
     device: options.Device = "cpu",
 ) -> None:
     """Train on the bundled graph, compare with the rules, ask questions, then add an entity nobody has seen."""
@@ -143,12 +144,18 @@ def _reason(model: "HMem", dataset: "Dataset", index: "LiveIndex", asked: int, r
     from hmem.model.explain import explain
 
     found = explain(model, index, asked, role, answer)
-    total = float(found.copied.sum()) + found.dense_share
+    total = float(found.copied.sum()) + float(found.reached.sum()) + found.dense_share
     parts = [
         f"{float(copied) / total:.0%} from {_fact(dataset, asked, int(edge_role), int(filler))}"
         for copied, edge_role, filler in zip(found.copied, found.roles, found.fillers, strict=True)
         if float(copied) > 0.05 * total
     ]
+    walks = zip(found.reached.tolist(), found.path_roles.tolist(), found.path_nodes.tolist(), strict=True)
+    for reached, roles, nodes in sorted(walks, reverse=True)[:MOST_WALKS]:
+        if reached > 0.05 * total:
+            stops = [asked, *(node for node in nodes if node >= 0)]
+            steps = zip(stops, roles, stops[1:], strict=False)
+            parts.append(f"{reached / total:.0%} by way of {', '.join(_fact(dataset, *step) for step in steps)}")
     if found.dense_share > 0.05 * total:
         parts.append(f"{found.dense_share / total:.0%} completed from the memory as a whole")
     return ", ".join(parts)

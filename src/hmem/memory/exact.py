@@ -2,14 +2,16 @@
 
 Give every filler, beside its learned vector, an identity vector orthogonal to all others. Unbinding is linear, so the
 identity part of what is retrieved is a sparse vector over the entities: each edge adds its coefficient to its filler,
-however many edges there are. No such vectors are ever built; the coefficients are. Three learned tables turn them into
-a distribution over the edges of the asked entity and one slot more for "none of these":
+however many edges there are. No such vectors are ever built; the coefficients are. Learned tables turn them into a
+distribution over the edges of the asked entity and one slot more for "none of these":
 
-    ℓ_c = C[q, r_c] + u_q·e_c        p_c = e^{ℓ_c} / Z        p_null = e^{n_q} / Z        Z = e^{n_q} + Σ_c e^{ℓ_c}
+    ℓ_c = C[q, r_c] + u_q·e_c − β_q τ‖e_o − e_c‖²        p_c = e^{ℓ_c} / Z        p_null = e^{n_q} / Z
+    Z = e^{n_q} + Σ_c e^{ℓ_c}
 
-C says how much one role tells about another, u_q which fillers suit the asked role, n_q how often none does. The
-weights w_c of the superposition play no part: they are there to keep crosstalk low, which this channel does not know.
-What the null slot holds is handed to the dense channel, the memory of the paper:
+C says how much one role tells about another, u_q which fillers suit the asked role, β_q how much they should also look
+like what the memory retrieved, n_q how often none does. The weights w_c of the superposition play no part: they are
+there to keep crosstalk low, which this channel does not know. What the null slot holds is handed on, to the next
+channel or to the dense one, the memory of the paper:
 
     p(x) = Σ_{c: e_c = x} p_c + p_null · softmax(dense)(x)
 """
@@ -23,61 +25,112 @@ from torch import Tensor, nn
 from hmem.memory.superpose import Edges
 from hmem.memory.weighting import edge_products
 
+RARE = -5.0  # the log-odds of a rule that was never seen to hold
+CERTAIN = 5.0  # and of one that always did
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Copied:
-    """How much of the answer each edge gives by itself, and how much is left to the dense channel."""
+    """How much of the answer each slot gives to its filler by itself, and how much is left to the next channel."""
 
-    log_edge: Float[Tensor, " N"]  # log p_c; −∞ for an edge that is not there
+    log_edge: Float[Tensor, " N"]  # log p_c; −∞ for a slot that is not there
     log_null: Float[Tensor, " B"]  # log p_null
+    fillers: Int[Tensor, " N"]
+    query: Int[Tensor, " N"]
 
-    def log_mass_on(self, edges: Edges, target: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
-        """log Σ p_c over the edges to one filler per query; −∞ if there is none."""
-        hits = edges.fillers == target.index_select(0, edges.query)  # (N,)
-        return segment_logsumexp(self.log_edge.masked_fill(~hits, -torch.inf), edges.query, len(target))
+    def log_mass_on(self, target: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
+        """log Σ p_c over the slots of one filler per query; −∞ if there is none."""
+        hits = self.fillers == target.index_select(0, self.query)  # (N,)
+        return segment_logsumexp(self.log_edge.masked_fill(~hits, -torch.inf), self.query, len(target))
 
-    def mixed_with(self, log_dense: Float[Tensor, "B E"], edges: Edges) -> Float[Tensor, "B E"]:
-        """log p(x) for every entity, from the log-softmax of the dense channel."""
-        num_entities = log_dense.shape[1]
-        cell = edges.query * num_entities + edges.fillers
-        copied = torch.zeros_like(log_dense).view(-1).index_add_(0, cell, self.log_edge.exp()).view_as(log_dense)
+    def mixed_with(self, log_rest: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
+        """log p(x) for every entity, from the log probabilities that the null slot is handed to."""
+        cell = self.query * log_rest.shape[1] + self.fillers
+        copied = torch.zeros_like(log_rest).view(-1).index_add_(0, cell, self.log_edge.exp()).view_as(log_rest)
         # As below: the logarithm of 0 is kept away from the gradient.
         log_copied = torch.where(copied > 0, torch.where(copied > 0, copied, 1.0).log(), -torch.inf)
-        return torch.logaddexp(log_dense + self.log_null[:, None], log_copied)
+        return torch.logaddexp(log_rest + self.log_null[:, None], log_copied)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Seen:
+    """What the dense channel knows of a batch of queries, without gradients."""
+
+    entities: Float[Tensor, "E de"]
+    lengths: Float[Tensor, " E"]  # ‖e_x‖²
+    retrieved: Float[Tensor, "B de"]
+    temperature: Float[Tensor, ""]
+
+
+class Liking(nn.Module):
+    """u_q·e_c − β_q τ‖e_o − e_c‖², up to what all fillers of a query share: which fillers suit, before any rule."""
+
+    taste: Float[Tensor, "roles de"]
+    trust: Float[Tensor, " roles"]
+
+    def __init__(self, num_roles: int, entity_dim: int) -> None:
+        super().__init__()
+        self.taste = nn.Parameter(torch.zeros(num_roles, entity_dim))
+        self.trust = nn.Parameter(torch.zeros(num_roles))
+
+    def forward(
+        self, query_roles: Int[Tensor, " B"], fillers: Int[Tensor, " N"], query: Int[Tensor, " N"], seen: Seen
+    ) -> Float[Tensor, " N"]:
+        trust = seen.temperature * self.trust.index_select(0, query_roles)  # (B,) β τ
+        wanted = self.taste.index_select(0, query_roles) + 2 * trust[:, None] * seen.retrieved  # (B, de)
+        lengths = seen.lengths.index_select(0, fillers)  # (N,) ‖e_c‖²
+        return edge_products(wanted, seen.entities, query, fillers) - trust.index_select(0, query) * lengths
 
 
 class ExactChannel(nn.Module):
-    """Learned coefficients C between the asked role and the role of an edge, a taste u in fillers and a null slot n."""
+    """Learned coefficients C between the asked role and the role of an edge, a liking for fillers and a null slot."""
 
     affinity: Float[Tensor, "roles roles"]
-    taste: Float[Tensor, "roles de"]
     null: Float[Tensor, " roles"]
 
     def __init__(self, num_roles: int, entity_dim: int) -> None:
         super().__init__()
         self.affinity = nn.Parameter(torch.zeros(num_roles, num_roles))
-        self.taste = nn.Parameter(torch.zeros(num_roles, entity_dim))
+        self.liking = Liking(num_roles, entity_dim)
         self.null = nn.Parameter(torch.zeros(num_roles))
+
+    @torch.no_grad()
+    def start_from(self, keys: Int[Tensor, " rules"], confidence: Float[Tensor, " rules"]) -> None:
+        """Begin with what counting says: the log-odds of the rules c ⇒ q, whose keys are c·2R + q."""
+        start = torch.full_like(self.affinity, RARE).view(-1)
+        start[keys] = log_odds(confidence).to(start)
+        self.affinity.copy_(start.view_as(self.affinity).mT)
 
     def forward(
         self,
         query_roles: Int[Tensor, " B"],
         edges: Edges,
-        entity_vectors: Float[Tensor, "E de"],
         absent: Bool[Tensor, " N"],
+        seen: Seen,
     ) -> Copied:
-        """`absent` marks edges that must not be copied: withheld, dropped, or another known answer.
-
-        The entity vectors are read, never moved: they belong to the dense channel.
-        """
+        """`absent` marks edges that must not be copied: withheld, dropped, or another known answer."""
         pair = query_roles.index_select(0, edges.query) * len(self.affinity) + edges.roles
-        taste = self.taste.index_select(0, query_roles)  # (B, de)
-        suits = edge_products(taste, entity_vectors.detach(), edges.query, edges.fillers)  # (N,)
+        suits = self.liking(query_roles, edges.fillers, edges.query, seen)  # (N,)
         logits = self.affinity.flatten().gather(0, pair) + suits  # (N,)
-        logits = logits.masked_fill(absent, -torch.inf)
-        null = self.null.index_select(0, query_roles)  # (B,)
-        log_total = torch.logaddexp(segment_logsumexp(logits, edges.query, len(null)), null)
-        return Copied(logits - log_total.index_select(0, edges.query), null - log_total)
+        return copy(logits, self.null.index_select(0, query_roles), absent, edges.fillers, edges.query)
+
+
+def copy(
+    logits: Float[Tensor, " N"],
+    null: Float[Tensor, " B"],
+    absent: Bool[Tensor, " N"],
+    fillers: Int[Tensor, " N"],
+    query: Int[Tensor, " N"],
+) -> Copied:
+    """The softmax over the slots of each query and its null slot."""
+    logits = logits.masked_fill(absent, -torch.inf)
+    log_total = torch.logaddexp(segment_logsumexp(logits, query, len(null)), null)
+    return Copied(logits - log_total.index_select(0, query), null - log_total, fillers, query)
+
+
+def log_odds(confidence: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """log p/(1 − p), so that against a null slot of 0 a single slot has probability p; never quite sure of anything."""
+    return torch.logit(confidence.double()).clamp(RARE, CERTAIN).to(confidence.dtype)
 
 
 def segment_logsumexp(

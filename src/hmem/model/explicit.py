@@ -23,6 +23,7 @@ class Attended:
     edges: Edges
     log_weights: Float[Tensor, " N"]
     absent: Bool[Tensor, " N"]  # withheld or dropped: as if the edge were not there
+    withheld: Bool[Tensor, " N"]  # must not be known; the exact channels drop nothing else
 
     @property
     def weights(self) -> Float[Tensor, " N"]:
@@ -49,15 +50,18 @@ class ExplicitMemory(nn.Module):
     ) -> Attended:
         """Look the edges up and weigh them by what is asked."""
         edges = graph.lookup(query.entity)  # (N,) roles and fillers, without padding
-        absent = unavailable(query, edges, self.num_relations, drop)  # (N,)
+        withheld = unavailable(query, edges, self.num_relations, drop)  # (N,)
+        absent = withheld
+        if drop is not None and drop.neighbor > 0:
+            absent = absent | drop.noise.chosen(len(edges.query), drop.neighbor)
         if self.weighting is None:
             present = torch.zeros_like(identity[:, 0]).index_add(0, edges.query, (~absent).to(identity.dtype))  # (B,)
-            return Attended(edges, -present.clamp_min(1).log().index_select(0, edges.query), absent)
+            return Attended(edges, -present.clamp_min(1).log().index_select(0, edges.query), absent, withheld)
         log_weights = logsigmoid(self.weighting(identity, query.role, edges, vectors.roles, vectors.entities))
         if self.max_neighbors is not None:
             ranked = log_weights.exp().masked_fill(absent, 0.0)
             absent = absent | ~keep_strongest(edges, ranked, self.max_neighbors)
-        return Attended(edges, log_weights, absent)
+        return Attended(edges, log_weights, absent, withheld)
 
     def assemble(self, query: Query, attended: Attended, vectors: Vectors) -> Float[Tensor, "B D"]:
         """The superposition of the weighted bindings."""

@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from hmem.config import MemoryConfig
 from hmem.memory.binding import TensorProduct, make_binding
 from hmem.memory.completion import NoCompletion, make_completion
-from hmem.memory.exact import Copied, ExactChannel
+from hmem.memory.exact import Copied, ExactChannel, Seen
 from hmem.memory.superpose import Edges
 from hmem.model.explicit import Attended, ExplicitMemory
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import Index
+from hmem.model.paths import PathChannel
 from hmem.model.query import Drop, Query, leads_to_other_answer, other_answers
 from hmem.model.vectors import Embeddings, Vectors
 
@@ -25,13 +26,15 @@ class Answer:
 
     retrieved: Float[Tensor, "B de"]  # e_o
     attended: Attended | None  # the edges it came from; implicit memories have none
-    copied: Copied | None  # what the exact channel recalls, where the model has one
+    copied: Copied | None = None  # what the exact channel recalls, where the model has one
+    reached: Copied | None = None  # what it recalls in several steps, where it takes them
 
 
 class HMem(nn.Module):
     """An entity is a superposition of its bindings; completed, and unbound with the asked role, it answers."""
 
     is_known: Bool[Tensor, " E"]
+    placing: Float[Tensor, "D1 de"]
 
     def __init__(self, config: MemoryConfig, num_entities: int, num_relations: int) -> None:
         super().__init__()
@@ -45,17 +48,23 @@ class HMem(nn.Module):
             self.memory = ImplicitMemory(config, num_entities)
         else:
             self.memory = ExplicitMemory(config, num_relations)
+        memory_dim = self.binding.memory_dim(config.entity_dim, config.relation_dim)
         self.completion = make_completion(
-            self.binding.memory_dim(config.entity_dim, config.relation_dim),
+            memory_dim,
             config.entity_dim,
             config.stiffness,
             config.margin,
             config.local_weight,
         )
         self.exact = ExactChannel(2 * num_relations, config.entity_dim) if config.exact else None
+        self.paths: PathChannel | None = None
+        if config.paths_per_role:
+            self.paths = PathChannel(2 * num_relations, config.entity_dim, config.paths_per_role, config.path_steps)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(config.temperature)))
         # An entity that training never met has no identity: its vector is still the noise it started from.
         self.register_buffer("is_known", torch.ones(num_entities, dtype=torch.bool))
+        # From the memory of an entity that comes later to where its vector would be; see model/placing.py.
+        self.register_buffer("placing", torch.zeros(memory_dim + 1, config.entity_dim))
 
     @property
     def device(self) -> torch.device:
@@ -65,10 +74,15 @@ class HMem(nn.Module):
         """The score of every entity as an answer: −τ‖e_o − e_x‖², or log p(x) with the exact channel."""
         vectors = vectors or self.embeddings()
         answer = self.answer(query, graph, vectors)
-        scores = self.compare(answer.retrieved, vectors.entities)  # (B, E)
+        scores = self.compare(answer.retrieved, vectors.entities, vectors.lengths)  # (B, E)
+        if vectors.placed is not None:
+            scores = scores.masked_fill(~vectors.placed, -torch.inf)
         if answer.copied is None or answer.attended is None:
             return scores
-        return answer.copied.mixed_with(self.normalize(scores, query, answer.attended.edges), answer.attended.edges)
+        log_p = self.normalize(scores, query, answer.attended.edges)
+        if answer.reached is not None:
+            log_p = answer.reached.mixed_with(log_p)
+        return answer.copied.mixed_with(log_p)
 
     def answer(self, query: Query, graph: Index, vectors: Vectors, drop: Drop | None = None) -> Answer:
         """Sections 2 to 4 of the paper, line by line."""
@@ -80,17 +94,25 @@ class HMem(nn.Module):
             attended = self.memory.attend(query, graph, identity, vectors, drop)  # (N,) weighted edges
             if self._is_linear(drop):
                 retrieved = self.memory.recall(query, attended, vectors)  # (B, de) memory and unbinding in one
-                return self._finish(query, retrieved, attended, vectors, drop)
+                return self._finish(query, graph, retrieved, attended, vectors, drop)
             memory = self.memory.assemble(query, attended, vectors)  # (B, D) the superposed neighbourhood
         completed = self.completion(memory, identity)  # (B, D) the Harmony maximum near it
         if drop is not None:
             completed = drop.noise.dropout(completed, drop.memory)
         retrieved = self.binding.unbind(vectors.roles.index_select(0, query.role), completed)  # (B, de)
-        return self._finish(query, retrieved, attended, vectors, drop)
+        return self._finish(query, graph, retrieved, attended, vectors, drop)
 
-    def compare(self, retrieved: Float[Tensor, "B de"], candidates: Float[Tensor, "C de"]) -> Float[Tensor, "B C"]:
-        """−τ‖e_o − e_x‖² of every candidate, as one matrix product."""
+    def compare(
+        self,
+        retrieved: Float[Tensor, "B de"],
+        candidates: Float[Tensor, "C de"],
+        lengths: Float[Tensor, " C"] | None = None,
+    ) -> Float[Tensor, "B C"]:
+        """−τ‖e_o − e_x‖² of every candidate, as one matrix product; `lengths` are the ‖e_x‖², if they are at hand."""
         temperature = self.log_temperature.exp()
+        if lengths is not None:  # a few questions to many candidates: no work that grows with the candidates but this
+            products = torch.addmm(-temperature * lengths, 2 * temperature * retrieved, candidates.mT)  # (B, C)
+            return products - temperature * retrieved.square().sum(1, keepdim=True)
         # −τ‖o − x‖² = (2τo ⊕ −τ‖o‖²)·(x ⊕ 1) − τ‖x‖², so nothing but the product ever has the size of the result
         asked = torch.cat([2 * temperature * retrieved, -temperature * retrieved.square().sum(1, keepdim=True)], dim=1)
         offered = torch.cat([candidates, torch.ones_like(candidates[:, :1])], dim=1)  # (C, de + 1)
@@ -113,6 +135,12 @@ class HMem(nn.Module):
             known = known & ~drop.noise.chosen(len(query), drop.identity)
         return vectors.entities.index_select(0, row) * known[:, None]
 
+    def seen(self, vectors: Vectors, retrieved: Float[Tensor, "B de"]) -> Seen:
+        """What the exact channels may know of the dense one. They read it and never move it."""
+        entities = vectors.entities.detach()
+        lengths = entities.square().sum(1) if vectors.lengths is None else vectors.lengths
+        return Seen(entities, lengths, retrieved.detach(), self.log_temperature.detach().exp())
+
     def _is_linear(self, drop: Drop | None) -> bool:
         """Whether the answer can be had without assembling the memory: tensor products, left as they are."""
         untouched = isinstance(self.completion, NoCompletion) and (drop is None or drop.memory == 0)
@@ -121,6 +149,7 @@ class HMem(nn.Module):
     def _finish(
         self,
         query: Query,
+        graph: Index,
         retrieved: Float[Tensor, "B de"],
         attended: Attended | None,
         vectors: Vectors,
@@ -128,11 +157,15 @@ class HMem(nn.Module):
     ) -> Answer:
         if drop is not None:
             retrieved = drop.noise.dropout(retrieved, drop.retrieved)
-        copied = None
-        if self.exact is not None and attended is not None:
-            stored = leads_to_other_answer(query, attended.edges)  # what is known already is no rival to the answer
-            copied = self.exact(query.role, attended.edges, vectors.entities, attended.absent | stored)
-        return Answer(retrieved, attended, copied)
+        if self.exact is None or attended is None:
+            return Answer(retrieved, attended)
+        edges, seen = attended.edges, self.seen(vectors, retrieved)
+        stored = leads_to_other_answer(query, edges)  # what is known already is no rival to the answer
+        copied = self.exact(query.role, edges, attended.withheld | stored, seen)
+        if self.paths is None:
+            return Answer(retrieved, attended, copied)
+        walks = self.paths.follow(query, edges, attended.withheld, graph)
+        return Answer(retrieved, attended, copied, self.paths(query, edges, walks, seen))
 
 
 class ModelScorer:

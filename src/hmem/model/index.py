@@ -1,5 +1,6 @@
 """A graph's neighbourhoods as tensors, ready for a model."""
 
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +19,13 @@ class Index(Protocol):
 
     def lookup(self, entities: Int[Tensor, " B"]) -> Edges: ...
 
+    def follow(
+        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: int
+    ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
+        """The fillers of one role of each entity end to end, and which of the entities each belongs to; none of a role
+        that has more than `most`."""
+        ...
+
 
 class FrozenIndex:
     """All edges of a graph that does not change, on the device: training and evaluation look them up there."""
@@ -25,6 +33,7 @@ class FrozenIndex:
     def __init__(self, graph: Neighborhoods, device: torch.device | str = "cpu") -> None:
         assert not graph.is_changed, "a changing graph is read through LiveIndex"
         self.device = torch.device(device)
+        self._num_roles = graph.num_roles
         self._offsets = torch.from_numpy(graph.offsets).to(self.device)
         self._roles = torch.from_numpy(graph.roles.astype(np.int32)).to(self.device)
         self._fillers = torch.from_numpy(graph.fillers).to(self.device)
@@ -32,17 +41,28 @@ class FrozenIndex:
     def lookup(self, entities: Int[Tensor, " B"]) -> Edges:
         begin = self._offsets.index_select(0, entities)  # (B,)
         counts = self._offsets.index_select(0, entities + 1) - begin
-        total = int(counts.sum())
-        each = torch.arange(len(entities), device=self.device)
-        query = torch.repeat_interleave(each, counts, output_size=total)  # (N,)
-        shift = begin - (counts.cumsum(0) - counts)  # from a place among the batch's edges to one among all
-        position = torch.arange(total, device=self.device) + shift.index_select(0, query)
+        query, position = expand(begin, counts)  # (N,)
         return Edges(
             roles=self._roles.index_select(0, position).long(),
             fillers=self._fillers.index_select(0, position).long(),
             query=query,
             num_queries=len(entities),
         )
+
+    @cached_property
+    def _keys(self) -> Int[Tensor, " M"]:
+        """Owner and role of every edge as one number; edges are sorted by it."""
+        owner = torch.repeat_interleave(self._offsets.diff())
+        return owner * self._num_roles + self._roles
+
+    def follow(
+        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: int
+    ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
+        wanted = entities * self._num_roles + roles
+        low = torch.searchsorted(self._keys, wanted)
+        counts = torch.searchsorted(self._keys, wanted, right=True) - low
+        source, position = expand(low, counts.masked_fill(counts > most, 0))
+        return source, self._fillers.index_select(0, position).long()
 
 
 class LiveIndex:
@@ -64,3 +84,23 @@ class LiveIndex:
             for part in (flat.roles, flat.fillers, flat.owner)
         )
         return Edges(roles=roles, fillers=fillers, query=query, num_queries=len(entities))
+
+    def follow(
+        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: int
+    ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
+        through, row = torch.unique(entities, return_inverse=True)
+        edges = self.lookup(through)
+        num_roles = self.graph.num_roles
+        keys, wanted = edges.query * num_roles + edges.roles, row * num_roles + roles
+        low = torch.searchsorted(keys, wanted)
+        counts = torch.searchsorted(keys, wanted, right=True) - low
+        source, position = expand(low, counts.masked_fill(counts > most, 0))
+        return source, edges.fillers.index_select(0, position)
+
+
+def expand(low: Int[Tensor, " n"], counts: Int[Tensor, " n"]) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
+    """Ranges of positions, low to low + count, end to end: which range each is in, and the position."""
+    each = torch.arange(len(low), device=low.device)
+    source = torch.repeat_interleave(each, counts, output_size=int(counts.sum()))  # (P,)
+    shift = low - (counts.cumsum(0) - counts)
+    return source, torch.arange(len(source), device=low.device) + shift.index_select(0, source)

@@ -36,9 +36,9 @@ PRESETS: dict[str, dict[str, Any]] = {
             "identity": False,
         }
     },
-    # Exact recall of what is stored and completion of what is not: the exact channel with its null slot.
+    # Exact recall of what is stored, in one step or two, and completion of what is not.
     "recall": {
-        "memory": {**TPR, **ASSEMBLED, "exact": True, "identity": False},
+        "memory": {**TPR, **ASSEMBLED, "exact": True, "paths_per_role": 32, "identity": False},
         "training": {"link_withholding": 0.5},
     },
 }

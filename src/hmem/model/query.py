@@ -76,11 +76,18 @@ def other_answers(query: Query, edges: Edges) -> tuple[Int[Tensor, " K"], Int[Te
 
 def leads_to_other_answer(query: Query, edges: Edges) -> Bool[Tensor, " N"]:
     """The edges, in whatever role, to an entity that is a known answer but not the target."""
-    row, filler = other_answers(query, edges)
-    if len(row) == 0:
-        return torch.zeros_like(edges.query, dtype=torch.bool)
-    width = edges.fillers.max() + 1
-    known, cell = row * width + filler, edges.query * width + edges.fillers  # `known` is sorted, as the edges are
+    return is_other_answer(query, edges, edges.query, edges.fillers)
+
+
+def is_other_answer(
+    query: Query, edges: Edges, row: Int[Tensor, " n"], filler: Int[Tensor, " n"]
+) -> Bool[Tensor, " n"]:
+    """Whether each filler is an answer to its query that the facts give, but not the target."""
+    known_row, known_filler = other_answers(query, edges)
+    if len(known_row) == 0:
+        return torch.zeros_like(row, dtype=torch.bool)
+    width = 1 << 32  # more than there are entities
+    known, cell = known_row * width + known_filler, row * width + filler  # `known` is sorted, as the edges are
     place = torch.searchsorted(known, cell).clamp_max(len(known) - 1)
     return known.index_select(0, place) == cell
 
@@ -92,9 +99,13 @@ def withheld(query: Query, edges: Edges, num_relations: int) -> Bool[Tensor, " N
     role = query.role.index_select(0, edges.query)
     target = query.target.index_select(0, edges.query)
     entity = query.entity.index_select(0, edges.query)
-    mirror = torch.where(role < num_relations, role + num_relations, role - num_relations)
-    states_it = (edges.roles == role) | ((edges.roles == mirror) & (target == entity))
+    states_it = (edges.roles == role) | ((edges.roles == mirrored(role, num_relations)) & (target == entity))
     return states_it & (edges.fillers == target)
+
+
+def mirrored(roles: Int[Tensor, " n"], num_relations: int) -> Int[Tensor, " n"]:
+    """The roles that the same facts have for their other entity."""
+    return torch.where(roles < num_relations, roles + num_relations, roles - num_relations)
 
 
 def unavailable(query: Query, edges: Edges, num_relations: int, drop: Drop | None) -> Bool[Tensor, " N"]:
@@ -102,8 +113,6 @@ def unavailable(query: Query, edges: Edges, num_relations: int, drop: Drop | Non
     if query.target is None:
         return torch.zeros_like(edges.query, dtype=torch.bool)
     absent = withheld(query, edges, num_relations)
-    if drop is not None and drop.neighbor > 0:
-        absent = absent | drop.noise.chosen(len(edges.query), drop.neighbor)
     if drop is not None and drop.link > 0:
         unlinked = drop.noise.unlinked(len(query), drop.link).index_select(0, edges.query)  # (N,)
         absent = absent | (unlinked & (edges.fillers == query.target.index_select(0, edges.query)))

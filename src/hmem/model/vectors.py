@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from hmem.config import MemoryConfig
@@ -15,6 +15,8 @@ from hmem.memory.decorrelate import Whitening, normalize_roles, whiten
 class Vectors:
     entities: Float[Tensor, "E de"]
     roles: Float[Tensor, "roles dr"]
+    placed: Bool[Tensor, " E"] | None = None  # False for rows that stand for nobody yet; None where all do
+    lengths: Float[Tensor, " E"] | None = None  # ‖e_x‖², where vectors stay the same for many questions
 
 
 class Embeddings(nn.Module):

@@ -13,10 +13,13 @@ from torch import Tensor
 from hmem.config import Config, TrainingConfig
 from hmem.errors import NonFiniteError
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.paths import mine_paths
+from hmem.graph.rules import mine
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
+from hmem.model.placing import fit_placing
 from hmem.model.query import Drop, Noise, Query, seed_for
 from hmem.training.loss import answer_loss
 from hmem.training.schedule import rate
@@ -104,6 +107,8 @@ class _Run:
         self.graph = FrozenIndex(neighborhoods, device)
         self.model = new_model(config, num_entities, num_relations).to(device)
         self.model.is_known.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
+        if resume is None:
+            start_from_rules(self.model, neighborhoods, self.training.seed)
         self.optimizer = make_optimizer(self.model, self.training)
         self.steps_per_epoch = max(1, -(-len(triples) // self.training.batch_size))
         self.state = replace(resume) if resume is not None else State()
@@ -134,6 +139,7 @@ class _Run:
         self._checkpoint()
         if state.best_weights is not None and reason != "interrupted":
             self.model.load_state_dict(state.best_weights)
+        fit_placing(self.model, self.graph, self.training.seed)
         return Outcome(
             model=self.model.eval(),
             best=state.best_figure,
@@ -248,9 +254,19 @@ class _Run:
         )
 
 
+def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
+    """Let the exact channels begin with what counting says of the facts."""
+    if model.exact is not None:
+        model.exact.start_from(*(torch.from_numpy(each).to(model.device) for each in mine(graph)))
+    if model.paths is not None:
+        found = mine_paths(graph, model.config.paths_per_role, model.config.path_steps, seed)
+        model.paths.start_from(*(torch.from_numpy(each).to(model.device) for each in (found.steps, found.confidence)))
+
+
 def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimizer:
-    """Adam in two groups: the exact channel's coefficients step faster, and are not decayed."""
-    exact = list(model.exact.parameters()) if model.exact is not None else []
+    """Adam in two groups: the exact channels' coefficients step faster, and are not decayed."""
+    channels = [channel for channel in (model.exact, model.paths) if channel is not None]
+    exact = [parameter for channel in channels for parameter in channel.parameters()]
     fast = {id(parameter) for parameter in exact}
     usual = [parameter for parameter in model.parameters() if id(parameter) not in fast]
     rate = training.learning_rate

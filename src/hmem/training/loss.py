@@ -1,9 +1,10 @@
 """How wrong an answer is: minus the log probability of the true filler among the candidates."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from hmem.memory.exact import Copied
 from hmem.memory.superpose import Edges
 from hmem.model.hmem import Answer, HMem
 from hmem.model.query import Noise, Query, other_answers
@@ -23,22 +24,33 @@ def answer_loss(
 ) -> Float[Tensor, ""]:
     """−log p(target), with the other true answers that `known` holds left out of the competition.
 
-    The rivals are all entities, or as many as `negatives` says. With the exact channel p is its mixture; a query whose
-    links are withheld asks the dense channel alone, so that the null slot learns how often an answer is really absent
-    and not how often one is hidden from it.
+    The rivals are all entities, or as many as `negatives` says. Every channel learns by itself, so that none starves
+    because another knows the answer: the edges from whether the answer stands among them, and in which; the dense
+    channel from all queries whose answer does not; the walks from how much better than the dense channel they know.
     """
     if negatives is None:
         scores, place = against_all(model, answer.retrieved, vectors, query, known)
     else:
         scores, place = against_sample(model, answer.retrieved, vectors, query, known, negatives, noise)
     log_p = smoothed_log_probability(scores, place, smoothing)  # (B,)
-    if answer.copied is not None and answer.attended is not None:
-        assert query.target is not None
-        # p = Σ_{c: e_c = target} p_c + p_null · softmax(dense)(target)
-        log_copied = answer.copied.log_mass_on(answer.attended.edges, query.target)
-        mixed = torch.logaddexp(log_copied, answer.copied.log_null + log_p)
-        log_p = torch.where(noise.unlinked(len(query), link_withholding), log_p, mixed)
-    return -log_p.mean()
+    if answer.copied is None:
+        return -log_p.mean()
+    assert query.target is not None
+    copied, is_linked = _recalled(answer.copied, query.target)
+    hidden = noise.unlinked(len(query), link_withholding)
+    if answer.reached is not None:
+        # Walks reach many ends, and the right one may be hard to tell: they are weighed against the dense channel.
+        reached = torch.logaddexp(answer.reached.log_mass_on(query.target), answer.reached.log_null + log_p.detach())
+        log_p = log_p + reached
+    # Hidden links would teach the null slot that answers are absent more often than they are.
+    return -(torch.where(is_linked, 0.0, log_p) + copied.masked_fill(hidden, 0.0)).mean()
+
+
+def _recalled(copied: Copied, target: Int[Tensor, " B"]) -> tuple[Float[Tensor, " B"], Bool[Tensor, " B"]]:
+    """log Σ p_c over the slots of the target where it has one, log p_null where it has none; and whether it has."""
+    mass = copied.log_mass_on(target)
+    found = mass > -torch.inf
+    return torch.where(found, mass, copied.log_null), found
 
 
 def against_all(
