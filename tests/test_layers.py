@@ -16,6 +16,8 @@ LAYERS = ["errors", "config", "graph", "memory", "model", "training", "evaluatio
 LAYERS += ["serve", "cli"]
 NEVER = {"memory": {"graph"}, "training": {"evaluation"}, "evaluation": {"training"}}
 WITHOUT_TORCH = ("errors", "config", "graph", "cli")
+STORAGE = {"bulk", "checking", "connection", "creation", "listing", "naming", "reading", "records", "schema", "store"}
+STORAGE |= {"trouble", "writing"}  # of knowledge: what keeps facts needs no model
 
 
 class Import(NamedTuple):
@@ -100,13 +102,35 @@ def test_a_right_import_is_not(layer: str, source: str) -> None:
     assert complaints(source, layer) == []
 
 
+def needs_more_than_the_graph(source: str) -> list[str]:
+    """The imports of hmem that a module of durable storage must do without."""
+    modules = [each.module for each in imports(ast.parse(source)) if each.module.partition(".")[0] in ("hmem", "torch")]
+    graph = ("hmem.errors.", "hmem.graph.")
+    own = tuple(f"hmem.knowledge.{name}." for name in STORAGE)
+    return [module for module in modules if not f"{module}.".startswith((*graph, *own))]
+
+
+@pytest.mark.parametrize("name", sorted(STORAGE))
+def test_durable_storage_needs_only_the_graph(name: str) -> None:
+    assert needs_more_than_the_graph((SRC / "knowledge" / f"{name}.py").read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source", ["from hmem.model.hmem import HMem", "from hmem.knowledge.base import KnowledgeBase", "import torch"]
+)
+def test_storage_that_needs_more_is_noticed(source: str) -> None:
+    assert len(needs_more_than_the_graph(f"from hmem.knowledge import store\nfrom hmem.errors import A\n{source}")) == 1
+
+
 def test_subpackages_re_export_nothing() -> None:
     inits = [path for path in PATHS if path.name == "__init__.py" and path.parent != SRC]
     assert len(inits) >= 5
     assert [str(path) for path in inits if path.read_text(encoding="utf-8")] == []
 
 
-@pytest.mark.parametrize("part", ["hmem", "hmem.errors", "hmem.config", "hmem.graph", "hmem.cli"])
+@pytest.mark.parametrize(
+    "part", ["hmem", "hmem.errors", "hmem.config", "hmem.graph", "hmem.knowledge.store", "hmem.cli"]
+)
 def test_no_torch_behind_the_imports(part: str) -> None:
     """Importing every module of `part` does not bring torch in through another one."""
     paths = [path.relative_to(SRC.parent).with_suffix("") for path in PATHS]

@@ -9,6 +9,7 @@ from typing import Any
 _HOMES = {
     "Dataset": "hmem.graph.dataset",
     "HMemError": "hmem.errors",
+    "KnowledgeBase": "hmem.knowledge.base",
     "Neighborhoods": "hmem.graph.neighborhoods",
     "Vocabulary": "hmem.graph.names",
     "evaluate": "hmem.evaluation.evaluate",

@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,30 @@ def test_a_dash_is_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
 def test_numbers_are_readable() -> None:
     assert [output.count(value) for value in (None, 0, 1234567)] == ["–", "0", "1,234,567"]
     assert [output.decimal(value) for value in (None, math.nan, 0.12345, 1234.5)] == ["–", "–", "0.123", "1,234.500"]
+
+
+def test_probabilities_have_as_many_digits_as_they_are_worth_and_are_never_certain() -> None:
+    shown = {0.0004: "< 0.1%", 0.001: "0.1%", 0.0234: "2.3%", 0.0994: "9.9%", 0.0996: "10%", 0.634: "63%", 0.984: "98%"}
+    shown |= {0.991: "99.1%", 0.999: "99.9%", 0.9995: "> 99.9%", 1.0: "> 99.9%", math.nan: "–"}
+    assert {value: output.percent(value) for value in shown} == shown
+    assert output.percent(None) == "–"
+
+
+def test_sizes_times_and_numbers_of_things_in_words() -> None:
+    sizes = {0: "0 bytes", 999: "999 bytes", 1000: "1 kB", 98_304: "98.3 kB", 999_900: "1 MB", 3_210_000_000: "3.21 GB"}
+    assert {number: output.size(number) for number in sizes} == sizes
+    assert [output.plural(number, "entity", "entities") for number in (0, 1, 1234)] == [
+        "0 entities",
+        "1 entity",
+        "1,234 entities",
+    ]
+    assert output.when(None) == "–"
+    local = datetime(2026, 5, 1, 12, 30, 59)
+    assert output.when(local.astimezone(UTC)) == "2026-05-01 12:30:59"
+
+
+def test_a_name_stays_in_its_line() -> None:
+    assert output.one_line("Köln\t[b]\n\x1b[31m😀\u2028") == "Köln\\t[b]\\n\\x1b[31m😀\\u2028"
 
 
 def test_piped_tables_are_wide_and_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

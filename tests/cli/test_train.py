@@ -17,9 +17,13 @@ import torch
 from safetensors.torch import load_file
 
 from hmem.cli.main import main
-from hmem.cli.train import _difference, _stop_on_ctrl_c
+from hmem.cli.train import _difference, stop_on_ctrl_c
+from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.metrics import MRR
+from hmem.graph.registry import load_dataset
 from hmem.model.checkpoint import FILES, load
+from hmem.model.hmem import ModelScorer
+from hmem.model.index import FrozenIndex
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
 SMALL = ("--set", "memory.entity_dim=6", "--set", "memory.relation_dim=4", "--device", "cpu")
@@ -106,6 +110,26 @@ def test_writes_a_folder_and_says_so(run: Run) -> None:
     assert saved.metrics["training"].keys() == {"training_seconds", "epochs", "stopped", "parameters"}
     assert saved.metrics["reports"][0]["split"] == "valid"
     assert json.loads(Path("model/run.json").read_text())["data"] == "toy"
+
+
+def test_the_model_is_calibrated_on_its_validation_facts(run: Run) -> None:
+    _, out, _ = run("train", "toy", "--out", "model", *QUICK)
+    line = re.search(
+        r"^Calibrated on 6 questions: the probabilities of best answers are off by (\d+\.\d) points on average, "
+        r"those of all candidates by (\d+\.\d\d)\.$",
+        out,
+        re.MULTILINE,
+    )
+    assert line is not None
+    saved = load(Path("model"))
+    calibration = Calibration.from_dict(saved.metrics["calibration"])
+    assert calibration.top_error == pytest.approx(float(line[1]) / 100, abs=0.0006)
+    assert calibration.error == pytest.approx(float(line[2]) / 100, abs=0.00006)
+    dataset = load_dataset("toy")
+    scorer = ModelScorer(saved.model, FrozenIndex(dataset.inference_graph("train")))
+    again = calibrate(scorer, dataset)
+    assert again is not None
+    assert again.to_dict() == calibration.to_dict()
 
 
 def test_the_best_weights_are_those_that_are_saved(run: Run) -> None:
@@ -325,7 +349,7 @@ def test_a_dataset_that_changed_since_is_said(run: Run, here: Path, monkeypatch:
 
 
 def test_the_second_ctrl_c_ends_at_once() -> None:
-    with _stop_on_ctrl_c() as asked:
+    with stop_on_ctrl_c() as asked:
         assert asked == []
         signal.raise_signal(signal.SIGINT)
         assert asked == [signal.SIGINT]

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from hmem.cli import baseline, data, demo, evaluate, train, untrained
+from hmem.cli import ask, baseline, data, demo, evaluate, facts, kb, train, untrained
 from hmem.errors import HMemError
 
 # OpenMP threads that wait for each other spin by default. Beside one other busy process that makes training on two
@@ -27,10 +27,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.add_typer(kb.app, name="kb")
+app.add_typer(facts.app, name="facts")
 app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
 app.command()(train.train)
 app.command()(evaluate.evaluate)
+app.command()(ask.predict)
+app.command()(ask.explain)
+app.command()(ask.missing)
+app.command()(ask.similar)
 app.command()(demo.demo)
 app.command()(untrained.untrained)
 

@@ -1,5 +1,7 @@
 """Arguments that several commands share, worded once."""
 
+from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -9,10 +11,11 @@ from hmem.errors import ConfigError
 SplitName = Literal["valid", "test"]
 GraphName = Literal["train", "train+valid"]
 
-Data = Annotated[
-    str,
-    typer.Argument(help="A dataset's name (see `hmem data list`), a folder with train/valid/test, or a file of facts."),
-]
+DATA = typer.Argument(
+    help="A dataset's name (see `hmem data list`), a folder with train/valid/test, a file of facts or a knowledge base."
+)
+Data = Annotated[str, DATA]
+OptionalData = Annotated[str | None, DATA]
 Split = Annotated[SplitName, typer.Option(help="The facts to rank.")]
 Graph = Annotated[GraphName, typer.Option(help="The facts that memories are made of; train+valid is the paper's '+'.")]
 Breakdowns = Annotated[
@@ -22,6 +25,62 @@ Json = Annotated[
     str | None, typer.Option("--json", metavar="PATH", help="Write the figures as JSON; - for standard output.")
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+
+KnowledgeBase = Annotated[
+    Path, typer.Argument(metavar="KB", help="A knowledge base: the file that `hmem kb create` made.")
+]
+Entity = Annotated[str, typer.Argument(metavar="ENTITY", help="Its name.")]
+Relation = Annotated[str, typer.Argument(metavar="RELATION", help="Its name.")]
+Count = Annotated[int, typer.Option("--count", "-k", min=1, help="How many to show.")]
+Source = Annotated[str | None, typer.Option(help="On whose word; kept with the facts.")]
+Limit = Annotated[int, typer.Option(min=0, help="How many to show at most; 0 for all.")]
+AnswerJson = Annotated[
+    str | None, typer.Option("--json", metavar="PATH", help="Write the result as JSON; - for standard output.")
+]
+Columns = Annotated[
+    str | None, typer.Option(help="Head, relation and tail, by name or position: from,type,to or 0,2,1.")
+]
+Delimiter = Annotated[str | None, typer.Option(help="One character, or \\t; found out by default.")]
+Header = Annotated[bool | None, typer.Option(help="Whether the first row names the columns.")]
+Format = Annotated[str | None, typer.Option("--format", help="Where the file's name does not tell.")]
+
+
+def parse_time(text: str) -> datetime:
+    """A moment of the past, as typed: 2026-05-01, 2026-05-01T12:30 or with seconds and a zone; local time if not."""
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ConfigError(
+            f'"{text}" is no date or time; expected one such as 2026-05-01, "2026-05-01 12:30" or 2026-05-01T12:30:00Z'
+        ) from None
+    return time.astimezone()  # without a zone it is local time
+
+
+AsOf = Annotated[
+    datetime | None,
+    typer.Option(
+        "--as-of",
+        metavar="TIME",
+        parser=parse_time,
+        help="As it was then: 2026-05-01 (its first moment), 2026-05-01T12:30, in local time unless a zone is given.",
+    ),
+]
+
+
+def position(name: str) -> str | int:
+    """A column as typed: a name, or a position counted from 0."""
+    return int(name) if name.isdecimal() else name
+
+
+def reading(columns: str | None, delimiter: str | None, header: bool | None, format: str | None) -> dict[str, object]:
+    """How to read a file, as `read_table` takes it; what was not said is left out."""
+    chosen = {
+        "columns": None if columns is None else tuple(position(name) for name in columns.split(",")),
+        "delimiter": "\t" if delimiter == "\\t" else delimiter,
+        "header": header,
+        "format": format,
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def resolve_device(name: str) -> str:

@@ -8,12 +8,21 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -62,6 +71,11 @@ def show(renderable: object) -> None:
         print(line.rstrip())
 
 
+def say(text: str) -> None:
+    """One line of result, on standard output and in one piece."""
+    console().print(text, soft_wrap=True)
+
+
 def note(text: str) -> None:
     """A remark for the user, on standard error and in one piece."""
     console(stderr=True).print(text, soft_wrap=True)
@@ -75,6 +89,47 @@ def decimal(value: float | None, places: int = 3) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:,.{places}f}"
 
 
+def one_line(name: str) -> str:
+    """A name as it can be printed: what would break the line is escaped, everything else stays."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in name)
+
+
+def percent(chance: float | None) -> str:
+    """A calibrated probability for people: as many digits as it is worth, and never certain."""
+    if chance is None or math.isnan(chance):
+        return "–"
+    if chance < 0.001:
+        return "< 0.1%"
+    if chance > 0.999:
+        return "> 99.9%"
+    return f"{chance:.0%}" if 0.0995 <= chance < 0.985 else f"{chance:.1%}"
+
+
+def size(number: int) -> str:
+    """Bytes for people."""
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= 0.9995 * step:
+            return f"{number / step:.3g} {unit}"
+    return f"{number} bytes"
+
+
+def when(time: datetime | None) -> str:
+    """A moment in local time, to the second."""
+    return "–" if time is None else f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """`1 fact`, `2 facts`."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def written(json_path: str | None, obj: object) -> bool:
+    """Write the result where `--json` says; True if standard output is taken by it and nothing else may be printed."""
+    if json_path is not None:
+        write_json(json_path, obj)
+    return json_path == "-"
+
+
 def write_json(path: str | Path, obj: object) -> None:
     """Write `obj` as JSON to a file, or to standard output if `path` is "-"; what is not a number becomes null."""
     text = json.dumps(_plain(obj), indent=2, ensure_ascii=False, allow_nan=False)
@@ -85,7 +140,7 @@ def write_json(path: str | Path, obj: object) -> None:
 
 
 def _plain(obj: Any) -> Any:
-    """`obj` in JSON's own types: NumPy's numbers and arrays, paths and non-finite floats turned into them."""
+    """`obj` in JSON's own types: NumPy's numbers and arrays, paths, times and non-finite floats turned into them."""
     if isinstance(obj, Mapping):
         return {str(key): _plain(value) for key, value in obj.items()}
     if isinstance(obj, list | tuple):
@@ -94,6 +149,8 @@ def _plain(obj: Any) -> Any:
         return _plain(obj.tolist())
     if isinstance(obj, float):
         return obj if math.isfinite(obj) else None
+    if isinstance(obj, datetime):
+        return obj.isoformat()
     return str(obj) if isinstance(obj, Path) else obj
 
 
@@ -113,9 +170,28 @@ def download_progress() -> Iterator[Callable[[str, int, int | None], None]]:
         yield report
 
 
+@contextmanager
+def import_progress() -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar for what is being read or stored, on standard error, if somebody is watching there."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    err = console(stderr=True)
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done, total=total)
+
+        yield report
+
+
 def load(data: str, **options: object) -> "Dataset":
-    """`load_dataset` as commands call it: a download shows its progress."""
+    """`load_dataset` as commands call it: a download shows its progress, and a knowledge base is a graph as well."""
+    from hmem.cli import grow
     from hmem.graph.registry import load_dataset
 
+    if not options and grow.is_knowledge_base(data):
+        return grow.dataset_of(data)
     with download_progress() as progress:
         return load_dataset(data, progress=progress, **options)

@@ -4,6 +4,7 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,23 +12,53 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output
+from hmem.cli.grow import begin, split_moment
 from hmem.errors import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
+    from hmem.cli.grow import Growth
     from hmem.config import Config
+    from hmem.evaluation.calibration import Calibration
     from hmem.graph.dataset import Dataset
-    from hmem.training.loop import Progress
+    from hmem.model.index import FrozenIndex
+    from hmem.training.loop import Outcome, Progress
     from hmem.training.state import State
 
 RUN, STATE, LOG = "run.json", "training.safetensors", "log.jsonl"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a run is to do."""
+
+    dataset: "Dataset"
+    config: "Config"
+    preset: str
+    out: Path
+    device: str
+    growth: "Growth | None"  # where the facts came from, if from a knowledge base
+    json_path: str | None
+
+
 def train(
-    data: options.Data,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The model folder to write.")],
+    data: options.OptionalData = None,
+    from_kb: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="KB", help="Instead of DATA: the facts of a knowledge base, which then uses DIR."
+        ),
+    ] = None,
+    fine_tune: Annotated[
+        bool, typer.Option("--fine-tune", help="With --from: go on from the weights of the model in use.")
+    ] = False,
     preset: Annotated[
-        str, typer.Option(help="Named settings; the paper's rows are tpr, tpr-inf, tpr-im, cconv, …")
-    ] = "recall",
+        str | None,
+        typer.Option(
+            help="Named settings; the paper's rows are tpr, tpr-inf, tpr-im, cconv, … By default recall; with --from "
+            "those of the model in use."
+        ),
+    ] = None,
     config_file: Annotated[Path | None, typer.Option("--config", metavar="TOML", help="More settings.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.SETTING=VALUE", help="One setting; may be repeated.")
@@ -38,22 +69,49 @@ def train(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what DIR holds.")] = False,
     json_path: options.Json = None,
 ) -> None:
-    """Train on the train facts of DATA, choosing the best weights by validation MRR. Test facts are not looked at."""
-    from hmem.config import Config, from_dict, load_toml, merge, parse_assignments
+    """Train on the train facts of DATA, choosing the best weights by validation MRR. Test facts are not looked at.
+
+    With --from a knowledge base takes the place of DATA: a twentieth of its facts is kept out of training to validate
+    with, and when the model is ready and saved, and not before, the knowledge base uses it.
+    """
+    from hmem.config import Config, from_dict, load_toml, merge, parse_assignments, to_dict
     from hmem.graph.registry import counts
     from hmem.model.presets import preset as settings_of
 
-    settings = merge(
-        settings_of(preset), load_toml(config_file) if config_file else {}, parse_assignments(assignments or [])
-    )
+    if (data is None) == (from_kb is None):
+        raise ConfigError("expected the DATA to train on, or --from KB, and not both")
+    if fine_tune and from_kb is None:
+        raise ConfigError("--fine-tune goes on from the model of a knowledge base; say which with --from KB")
+    place = options.resolve_device(device)
+    growth = None if from_kb is None else begin(from_kb, out, _trained_moment(out) if resume else None)
+    if growth is not None and growth.before is not None and preset is None:
+        preset, settings = growth.before.preset, to_dict(growth.before.config)
+    else:
+        if growth is not None and growth.trouble:
+            output.note(growth.trouble)
+        preset = preset or "recall"
+        settings = settings_of(preset)
+    settings = merge(settings, load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
     if seed is not None:
         settings = merge(settings, {"training": {"seed": seed}})
     config = from_dict(Config, settings)
-    place = options.resolve_device(device)
-    dataset = output.load(data)
-    run = {"data": data, "counts": counts(dataset), "preset": preset}
-    state = _prepare(out, run, config, resume, overwrite)
-    _run(dataset, config, preset, out, place, state, json_path)
+    dataset = output.load(growth.data if growth is not None else str(data))
+    start = growth.start(config, dataset) if growth is not None and fine_tune and not resume else None
+    if fine_tune:
+        output.note("The model in use has seen some of these facts, so the figures of a fine-tuned one flatter it.")
+    run = {"data": growth.data if growth is not None else data, "counts": counts(dataset), "preset": preset}
+    state = _prepare(out, {**run, "fine_tune": True} if fine_tune else run, config, resume, overwrite) or start
+    job = Job(dataset=dataset, config=config, preset=preset, out=out, device=place, growth=growth, json_path=json_path)
+    _run(job, state)
+
+
+def _trained_moment(out: Path) -> int | None:
+    """The moment of the knowledge base that an interrupted run took its facts from."""
+    try:
+        before = json.loads((out / RUN).read_text(encoding="utf-8"))["data"]
+    except (OSError, ValueError, KeyError):  # `_prepare` says what is wrong
+        return None
+    return split_moment(before)[1]
 
 
 def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, overwrite: bool) -> "State | None":
@@ -81,26 +139,16 @@ def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, ove
     return None
 
 
-def _run(
-    dataset: "Dataset",
-    config: "Config",
-    preset: str,
-    out: Path,
-    device: str,
-    state: "State | None",
-    json_path: str | None,
-) -> None:
+def _run(job: Job, state: "State | None") -> None:
     from hmem.cli.progress import training_progress
-    from hmem.cli.show import show_reports
-    from hmem.evaluation.report import report
     from hmem.evaluation.validation import Validator
-    from hmem.model.checkpoint import SavedModel, save, write_tensors
+    from hmem.model.checkpoint import write_tensors
     from hmem.model.hmem import ModelScorer
     from hmem.training.loop import Hooks, train
 
-    quiet = json_path == "-"
-    validator = Validator(dataset, config.training.validation_queries, device)
-    with (out / LOG).open("a", encoding="utf-8") as log, training_progress(quiet) as show, _stop_on_ctrl_c() as stopped:
+    dataset, out, quiet = job.dataset, job.out, job.json_path == "-"
+    validator = Validator(dataset, job.config.training.validation_queries, job.device)
+    with (out / LOG).open("a", encoding="utf-8") as log, training_progress(quiet) as show, stop_on_ctrl_c() as stopped:
 
         def progress(now: "Progress") -> None:
             show(now)
@@ -108,11 +156,11 @@ def _run(
             log.flush()
 
         outcome = train(
-            config,
+            job.config,
             dataset.train,
             dataset.num_entities,
             dataset.num_relations,
-            device=device,
+            device=job.device,
             hooks=Hooks(
                 validate=lambda model: validator(ModelScorer(model, validator.graph)),
                 progress=progress,
@@ -121,41 +169,80 @@ def _run(
             ),
             resume=state,
         )
-    console = output.console(stderr=quiet)
     if outcome.stopped == "interrupted":
+        console = output.console(stderr=quiet)
         console.print(f"Stopped after {outcome.epochs:.1f} epochs. The same command with --resume goes on from here.")
         raise typer.Exit(130)
-    facts: dict[str, Any] = {
-        "settings": {"preset": preset, **json.loads((out / RUN).read_text())["config"]},
-        "seed": config.training.seed,
-        "extra": {
-            "training_seconds": round(outcome.seconds, 1),
-            "epochs": round(outcome.epochs, 2),
-            "stopped": outcome.stopped,
-            "parameters": sum(parameter.numel() for parameter in outcome.model.parameters()),
-        },
+    _finish(job, outcome, validator.graph)
+
+
+def _finish(job: Job, outcome: "Outcome", graph: "FrozenIndex") -> None:
+    """Measure the model, save it, say so; and only then let a knowledge base use it."""
+    from hmem.cli.show import show_reports
+    from hmem.evaluation.calibration import calibrate
+    from hmem.evaluation.report import report
+    from hmem.model.checkpoint import SavedModel, save
+    from hmem.model.hmem import ModelScorer
+
+    extra = {
+        "training_seconds": round(outcome.seconds, 1),
+        "epochs": round(outcome.epochs, 2),
+        "stopped": outcome.stopped,
+        "parameters": sum(parameter.numel() for parameter in outcome.model.parameters()),
     }
-    made = report(ModelScorer(outcome.model, validator.graph), dataset, model=preset, split="valid", **facts)
+    settings = {"preset": job.preset, **json.loads((job.out / RUN).read_text())["config"]}
+    scorer = ModelScorer(outcome.model, graph)
+    made = report(
+        scorer,
+        job.dataset,
+        model=job.preset,
+        split="valid",
+        settings=settings,
+        seed=job.config.training.seed,
+        extra=extra,
+    )
+    metrics: dict[str, Any] = {"reports": [made.to_dict()], "training": extra}
+    calibration = calibrate(scorer, job.dataset)
+    if calibration is not None:
+        metrics["calibration"] = calibration.to_dict()
     save(
-        out,
+        job.out,
         SavedModel(
             model=outcome.model,
-            config=config,
-            vocab=dataset.vocab,
-            dataset=dataset.name,
-            preset=preset,
-            metrics={"reports": [made.to_dict()], "training": facts["extra"]},
+            config=job.config,
+            vocab=job.dataset.vocab,
+            dataset=job.dataset.name,
+            preset=job.preset,
+            metrics=metrics,
         ),
     )
-    (out / STATE).unlink(missing_ok=True)
-    show_reports([made], dataset, json_path=json_path)
-    if not quiet:
-        console.print(f"{out}: trained {outcome.epochs:.1f} epochs in {outcome.seconds:.0f} s ({outcome.stopped}).")
-        console.print(f"Next: hmem evaluate {out}", style="dim", highlight=False)
+    (job.out / STATE).unlink(missing_ok=True)
+    if job.growth is not None:
+        job.growth.swap(job.out)
+    show_reports([made], job.dataset, json_path=job.json_path)
+    if job.json_path == "-":
+        return
+    if calibration is not None:
+        output.say(_calibration_line(calibration))
+    output.say(f"{job.out}: trained {outcome.epochs:.1f} epochs in {outcome.seconds:.0f} s ({outcome.stopped}).")
+    if job.growth is not None:
+        output.say(f"{job.growth.path} uses it from now on.")
+    else:
+        output.console().print(f"Next: hmem evaluate {job.out}", style="dim", highlight=False)
+
+
+def _calibration_line(calibration: "Calibration") -> str:
+    asked = output.plural(calibration.questions, "question")
+    if calibration.error is None or calibration.top_error is None:
+        return f"Calibrated on {asked}, too few to tell how well."
+    return (
+        f"Calibrated on {asked}: the probabilities of best answers are off by {100 * calibration.top_error:.1f} points "
+        f"on average, those of all candidates by {100 * calibration.error:.2f}."
+    )
 
 
 @contextmanager
-def _stop_on_ctrl_c() -> Iterator[list[int]]:
+def stop_on_ctrl_c() -> Iterator[list[int]]:
     """The first Ctrl-C asks the run to end after its step; a second one ends it at once."""
     asked: list[int] = []
 

@@ -1,0 +1,163 @@
+"""What does a durable fact cost, and does it cost more in a base of a million facts than in one of ten thousand?
+
+Fills a base of each size with Zipf-distributed facts, then adds facts one by one, in turns to the one and the other,
+each on the disk before the next. `add_ratio` is the answer: the median at the larger size over that at the smaller.
+Disks differ more than sizes do, and may be quick now and slow a second later; so the same is told without waiting for
+the disk (`add_ms_no_sync`, `add_ratio_no_sync`), and `fsync_ms` says what the disk alone took meanwhile.
+
+Beside it, at each size: importing the facts, importing a tenth more into the full base, reading all facts and names,
+opening, listing one entity, asking what changed since the last moment, the last 20 lines of the history, a check of
+the whole file. `peak_mib` is the memory of the whole process.
+
+    python benchmarks/store_cost.py [--facts 1000000] [--small 10000] [--adds 500] [--folder PATH] [--json PATH]
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from hmem.knowledge.records import Names3
+from hmem.knowledge.store import Store
+
+ENTITIES_PER_FACT, RELATIONS = 0.2, 200
+
+
+def random_columns(count: int, entities: int, seed: int) -> list[pa.Array]:
+    """Names of entities with few hubs and many leaves."""
+    generator = np.random.default_rng(seed)
+    names = pa.array([f"/m/entity_{i}" for i in range(entities)])
+    relations = pa.array([f"/relation/name_{i}" for i in range(RELATIONS)])
+    heads, tails = ((entities * generator.random(count) ** 3).astype(np.int32) for _ in range(2))
+    return [names.take(heads), relations.take(generator.integers(0, RELATIONS, count)), names.take(tails)]
+
+
+def new_facts(count: int, entities: int, seed: int) -> list[Names3]:
+    """Each about an entity that is there, and one that is not."""
+    rows = zip(*(column.to_pylist() for column in random_columns(count, entities, seed)), strict=True)
+    return [(head, relation, f"{tail} seen by {seed}.{i}") for i, (head, relation, tail) in enumerate(rows)]
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return 1000 * (time.perf_counter() - started)
+
+
+def median_of(works: list[Callable[[], object]]) -> float:
+    return statistics.median(map(milliseconds, works))
+
+
+def measure_import(path: Path, facts: int) -> dict[str, float]:
+    entities = int(ENTITIES_PER_FACT * facts)
+    columns, more = random_columns(facts, entities, 0), random_columns(facts // 10, entities, 1)
+    with Store.create(path) as store:
+        first = milliseconds(lambda: store.add_columns(*columns))
+        second = milliseconds(lambda: store.add_columns(*more))
+    return {
+        "facts": facts,
+        "import_facts_per_second": 1000 * facts / first,
+        "import_more_facts_per_second": 1000 * (facts // 10) / second,
+        "bytes_per_fact": path.stat().st_size / (1.1 * facts),
+        "open_ms": milliseconds(lambda: Store.open(path).close()),
+    }
+
+
+def measure_adds(stores: list[Store], sizes: list[int], adds: int, seed: int) -> list[dict[str, float]]:
+    """In turns, so that a disk that is slower for a while is so for all."""
+    facts = [new_facts(adds, int(ENTITIES_PER_FACT * size), seed) for size in sizes]
+    times: list[list[float]] = [[] for _ in stores]
+    for turn in zip(*facts, strict=True):
+        for store, fact, found in zip(stores, turn, times, strict=True):
+            found.append(milliseconds(partial(store.add, [fact], source="benchmark")))
+    return [
+        {"add_ms": statistics.median(found), "add_ms_slowest_percent": sorted(found)[-max(1, adds // 100)]}
+        for found in times
+    ]
+
+
+def measure_reads(store: Store, path: Path, entities: int) -> dict[str, float]:
+    some = random_columns(100, entities, 3)[0].to_pylist()
+    known = store.count()
+    with Store.open(path, read_only=True) as other:
+        since = partial(other.changes_since, known["moments"] - 1, known["entities"] - 1, known["relations"])
+        return {
+            "read_all_seconds": milliseconds(other.triples) / 1000,
+            "read_names_seconds": milliseconds(other.entity_names) / 1000,
+            "changes_since_ms": median_of([since] * 100),
+            "version_ms": median_of([lambda: other.version] * 100),
+            "list_entity_ms": median_of([partial(list_all, other, head) for head in some]),
+            "history_ms": median_of([partial(other.history, limit=20)] * 20),
+            "check_seconds": milliseconds(other.check) / 1000,
+        }
+
+
+def list_all(store: Store, entity: str) -> int:
+    return sum(1 for _ in store.listing(head=entity))
+
+
+def fsync_ms(path: Path) -> float:
+    """How long the disk takes to write a page durably."""
+    with path.open("wb", buffering=0) as file:
+
+        def write() -> None:
+            file.write(bytes(4096))
+            os.fdatasync(file.fileno())
+
+        return median_of([write] * 200)
+
+
+def measure(folder: Path, sizes: list[int], adds: int) -> list[dict[str, float]]:
+    """The same figures for each size."""
+    paths = [folder / f"{size}.kb" for size in sizes]
+    found = [measure_import(path, size) for path, size in zip(paths, sizes, strict=True)]
+    stores = [Store.open(path) for path in paths]
+    before = fsync_ms(folder / "fsync")
+    durable = measure_adds(stores, sizes, adds, 10)
+    after = fsync_ms(folder / "fsync")
+    for store in stores:
+        with store._connection.outside() as db:
+            db.execute("PRAGMA synchronous = OFF")
+    hasty = measure_adds(stores, sizes, adds, 11)
+    for size, path, store, row, slow, quick in zip(sizes, paths, stores, found, durable, hasty, strict=True):
+        row |= {**slow, "add_ms_no_sync": quick["add_ms"], "fsync_ms": (before + after) / 2}
+        row |= measure_reads(store, path, int(ENTITIES_PER_FACT * size))
+        store.close()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--facts", type=int, default=1_000_000)
+    parser.add_argument("--small", type=int, default=10_000)
+    parser.add_argument("--adds", type=int, default=500)
+    parser.add_argument("--folder", type=Path, help="where to put the bases; by default among temporary files")
+    parser.add_argument("--json")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        small, large = measure(Path(folder), [given.small, given.facts], given.adds)
+    row = {
+        "question": "store_cost",
+        "add_ratio": large["add_ms"] / small["add_ms"],
+        "add_ratio_no_sync": large["add_ms_no_sync"] / small["add_ms_no_sync"],
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
+        **large,
+        "small": small,
+    }
+    print(json.dumps(row))
+    if given.json:
+        with open(given.json, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()

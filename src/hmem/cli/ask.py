@@ -1,0 +1,197 @@
+"""`hmem predict`, `explain`, `missing` and `similar`: questions to a knowledge base."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hmem.cli import options, output
+from hmem.cli.names import Finder
+
+if TYPE_CHECKING:
+    from hmem.knowledge.asking import Direction
+    from hmem.knowledge.base import KnowledgeBase
+    from hmem.knowledge.explanation import Reason, Reasons
+    from hmem.knowledge.results import Prediction
+
+LINES = 10  # of an explanation; the others are summed up
+NEGLIGIBLE = 0.001  # of the largest contribution
+MATCHES = 5  # facts shown of those the memory as a whole rests on
+TELLING = 0.1  # the least share of the memory as a whole that is worth taking apart
+IMPROBABLE = 0.001
+
+
+def predict(
+    kb: options.KnowledgeBase,
+    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="The head of the question; with --tail its tail.")],
+    relation: options.Relation,
+    tail: Annotated[bool, typer.Option("--tail", help="ENTITY is the tail: ask which heads go with it.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is stored already, marked as such.")] = False,
+    k: options.Count = 10,
+    device: options.Device = "cpu",
+    json_path: options.AnswerJson = None,
+) -> None:
+    """What is likely but not stored: the tails of (ENTITY, RELATION, ?), or with --tail the heads of (?, RELATION,
+    ENTITY)."""
+    with opened(kb, device) as (base, find):
+        entity, relation = find.entity(entity), find.relation(relation)
+        direction: Direction = "head" if tail else "tail"
+        found = base.predict(entity, relation, k, direction=direction, new_only=not everything)
+    question = {"head": None if tail else entity, "relation": relation, "tail": entity if tail else None}
+    if output.written(json_path, {"question": question, "answers": found.to_dicts()}):
+        return
+    title = " ".join(output.one_line(name or "?") for name in question.values())
+    show_predictions(found, title, [direction], stored=everything)
+
+
+def missing(
+    kb: options.KnowledgeBase,
+    entity: options.Entity,
+    k: options.Count = 10,
+    device: options.Device = "cpu",
+    json_path: options.AnswerJson = None,
+) -> None:
+    """The likeliest facts about ENTITY that are not stored, over all relations, with it as head or tail."""
+    with opened(kb, device) as (base, find):
+        entity = find.entity(entity)
+        found = base.missing(entity, k)
+    if output.written(json_path, {"entity": entity, "facts": found.to_dicts()}):
+        return
+    show_predictions(found, f"Missing about {output.one_line(entity)}", ["head", "relation", "tail"], stored=False)
+
+
+def similar(
+    kb: options.KnowledgeBase,
+    entity: options.Entity,
+    k: options.Count = 10,
+    device: options.Device = "cpu",
+    json_path: options.AnswerJson = None,
+) -> None:
+    """The entities whose vectors are most like that of ENTITY."""
+    with opened(kb, device) as (base, find):
+        entity = find.entity(entity)
+        found = base.similar(entity, k)
+    if output.written(json_path, {"entity": entity, "similar": found.to_dicts()}):
+        return
+    table = output.table(["entity"], ["cosine"], title=f"Like {output.one_line(entity)}")
+    for each in found:
+        table.add_row(output.one_line(each.entity), output.decimal(each.similarity))
+    output.show(table)
+
+
+def explain(
+    kb: options.KnowledgeBase,
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="Its name.")],
+    relation: options.Relation,
+    tail: Annotated[str, typer.Argument(metavar="TAIL", help="Its name.")],
+    of_tail: Annotated[
+        bool, typer.Option("--tail", help="Ask from the tail, which finds the head, instead of from the head.")
+    ] = False,
+    device: options.Device = "cpu",
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Why a fact is likely or not: the stored facts that speak for it, and how much each adds to its score.
+
+    The lines are the computation itself, and sum to the score. A fact that is stored is explained as if it were not.
+    """
+    with opened(kb, device) as (base, find):
+        head, relation, tail = find.entity(head), find.relation(relation), find.entity(tail)
+        found = base.explain(head, relation, tail, direction="head" if of_tail else "tail")
+    if output.written(
+        json_path,
+        {
+            "fact": {"head": head, "relation": relation, "tail": tail},
+            "stored": found.known,
+            "score": found.score,
+            "probability": found.probability,
+            "total": found.total,
+            "reasons": found.to_dicts(),
+        },
+    ):
+        return
+    show_reasons(found)
+
+
+@contextmanager
+def opened(kb: Path, device: str) -> "Iterator[tuple[KnowledgeBase, Finder]]":
+    """A knowledge base to ask, and its names as people type them."""
+    from hmem.knowledge.base import KnowledgeBase
+
+    with KnowledgeBase.open(kb, read_only=True, device=options.resolve_device(device)) as base:
+        yield base, Finder(base.store)
+
+
+def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequence[str], *, stored: bool) -> None:
+    """A table of facts with their probability, or with their score where the model is not calibrated.
+
+    Of the improbable ones only the first is shown, if it has nobody before it.
+    """
+    if not found:
+        output.note(f"{title}: nothing that is not stored already")
+        return
+    calibrated = all(each.probability is not None for each in found)
+    likely = [each for each in found if each.probability is None or each.probability >= IMPROBABLE] or found[:1]
+    table = output.table(["", *columns], ["probability" if calibrated else "score"], title=title)
+    table.columns[0].justify = "right"
+    if stored:
+        table.add_column("")
+    for each in likely:
+        names = [output.one_line(getattr(each, column)) for column in columns]
+        figure = output.percent(each.probability) if calibrated else output.decimal(each.score)
+        table.add_row(str(each.rank), *names, figure, *(["stored" if each.known else ""] if stored else []))
+    output.show(table)
+    if len(likely) < len(found):
+        output.note(f"All others are below {output.percent(IMPROBABLE)}.")
+    if not calibrated:
+        output.note("Scores are not calibrated: their order means something, their size does not.")
+
+
+def show_reasons(found: "Reasons") -> None:
+    """The lines that matter, what all others come to, and the sum; then what the memory as a whole rests on."""
+    largest = max((abs(each.contribution) for each in found), default=0.0)
+    order = sorted(found, key=lambda each: -abs(each.contribution))
+    shown = [each for each in order[:LINES] if abs(each.contribution) > NEGLIGIBLE * largest]
+    others = [each for each in found if each not in shown]
+    chance = "" if found.probability is None else f"   {output.percent(found.probability)}"
+    table = output.table(["because of"], ["weight", "adds"], title=" ".join(map(output.one_line, found.fact)) + chance)
+    for each in shown:
+        weight = "" if each.weight is None else output.decimal(each.weight, 2)
+        table.add_row(_because(each), weight, _significant(each.contribution))
+    if others:
+        rest = sum(each.contribution for each in others)
+        table.add_row(f"{len(others)} others", "", _significant(rest))
+    table.add_section()
+    whole = next((each for each in found if each.kind == "dense"), None)
+    sum_of_all = "score" if whole is None else "share among all answers that are not stored"
+    table.add_row(sum_of_all, "", _significant(found.total))
+    output.show(table)
+    if whole is not None and whole.contribution > TELLING * found.total:
+        _show_matches(found)
+    if found.known:
+        output.note("This fact is stored. The lines say what the others would make of it.")
+
+
+def _because(each: "Reason") -> str:
+    """The stored facts of a line; those of a path one below the other."""
+    return "\n  and ".join(" ".join(map(output.one_line, fact)) for fact in each.facts) or each.text
+
+
+def _significant(value: float) -> str:
+    return output.decimal(value) if value == 0 or abs(value) >= 0.001 else f"{value:.1e}"
+
+
+def _show_matches(found: "Reasons") -> None:
+    """What the memory as a whole rests on: its dense score, fact by fact."""
+    parts = [(each, each.match) for each in found if each.match is not None and each.facts]
+    parts.sort(key=lambda part: -abs(part[1]))
+    if not parts:
+        return
+    table = output.table(["the memory as a whole rests on"], ["weight", "match"])
+    for each, match in parts[:MATCHES]:
+        table.add_row(_because(each), output.decimal(each.weight, 2), output.decimal(match, 2))
+    if len(parts) > MATCHES:
+        rest = sum(match for _, match in parts[MATCHES:])
+        table.add_row(output.plural(len(parts) - MATCHES, "other fact"), "", output.decimal(rest, 2))
+    output.show(table)

@@ -1,0 +1,290 @@
+"""`hmem facts`: what a knowledge base holds, what comes and what goes.
+
+None of these commands looks at the model, so they are quick; the next prediction uses what they did.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hmem.cli import options, output, transfer
+from hmem.cli.names import Finder, letters, shown
+from hmem.errors import ConfigError, StoreError
+
+if TYPE_CHECKING:
+    from hmem.knowledge.records import Names3, StoredFact
+    from hmem.knowledge.store import Store
+
+app = typer.Typer(help="Add, remove, list, import and export the facts of a knowledge base.", no_args_is_help=True)
+
+LISTED = 20  # facts, unless --limit says otherwise
+
+Fact = Annotated[
+    list[str],
+    typer.Argument(metavar="HEAD RELATION TAIL", help="A fact; or - for tab-separated facts from standard input."),
+]
+
+
+@app.command()
+def add(
+    kb: options.KnowledgeBase,
+    fact: Fact,
+    source: options.Source = None,
+    confidence: Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1; kept with the facts.")] = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Add a fact, or those that come on standard input. Names that are new are added with it."""
+    from hmem.knowledge.store import Store
+
+    facts = _given(fact)
+    with Store.open(kb) as store:
+        before = store.count()
+        done = store.add(facts, source=source, confidence=confidence)
+        new = _new_names(store, before)
+        if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
+            return
+        if len(facts) == 1:
+            output.say(f"{'added' if len(done.changed) else 'stored already'}: {_words(facts[0])}")
+            _tell_new_names(store, new)
+        else:
+            output.say(f"{output.plural(len(done.changed), 'fact')} added, {done.unchanged:,} stored already")
+            _count_new_names(new)
+
+
+@app.command()
+def remove(
+    kb: options.KnowledgeBase,
+    fact: Fact,
+    source: options.Source = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Remove a fact, or those that come on standard input. The history keeps them."""
+    from hmem.knowledge.store import Store
+
+    facts = _given(fact)
+    with Store.open(kb) as store:
+        find = Finder(store)
+        facts = [(find.entity(head), find.relation(relation), find.entity(tail)) for head, relation, tail in facts]
+        done = store.remove(facts, source=source)
+    if output.written(json_path, {"removed": len(done.changed), "not_stored": done.unchanged}):
+        return
+    if len(facts) > 1:
+        output.say(f"{output.plural(len(done.changed), 'fact')} removed, {done.unchanged:,} not stored")
+    elif len(done.changed):
+        output.say(f"removed: {_words(facts[0])}")
+    else:
+        raise StoreError(f"{kb} does not hold {_words(facts[0])}; see: hmem facts list {kb} --head {facts[0][0]}")
+
+
+@app.command("list")
+def list_facts(
+    kb: options.KnowledgeBase,
+    head: Annotated[str | None, typer.Option(metavar="ENTITY", help="Only those with this head.")] = None,
+    relation: Annotated[str | None, typer.Option(metavar="RELATION", help="Only those with this relation.")] = None,
+    tail: Annotated[str | None, typer.Option(metavar="ENTITY", help="Only those with this tail.")] = None,
+    as_of: options.AsOf = None,
+    limit: options.Limit = LISTED,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """The facts, oldest first, with when they came and on whose word."""
+    from hmem.knowledge.store import Store
+
+    with Store.open(kb, read_only=True) as store:
+        chosen = head, relation, tail = _chosen(store, head, relation, tail)
+        most = limit + 1 if limit else None
+        found = list(store.listing(head=head, relation=relation, tail=tail, as_of=as_of, limit=most))
+    more, found = bool(limit) and len(found) > limit, found[: limit or None]
+    if output.written(json_path, [_line(each) for each in found]):
+        return
+    if not found:
+        output.note(f"{kb} holds no such fact" if any(chosen) else f"{kb} holds no facts yet")
+        return
+    _show_facts(found)
+    if more:
+        output.note(f"The first {limit}. --limit 0 shows all; hmem facts export {kb} FILE writes them to a file.")
+
+
+@app.command()
+def history(
+    kb: options.KnowledgeBase,
+    head: Annotated[str | None, typer.Argument(metavar="HEAD", help="Only of facts with this head.")] = None,
+    relation: Annotated[str | None, typer.Argument(metavar="RELATION", help="And this relation.")] = None,
+    tail: Annotated[str | None, typer.Argument(metavar="TAIL", help="And this tail.")] = None,
+    limit: options.Limit = LISTED,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """What was added and removed, when and by whom; the newest first."""
+    from hmem.knowledge.store import Store
+
+    with Store.open(kb, read_only=True) as store:
+        head, relation, tail = _chosen(store, head, relation, tail)
+        found = store.history(head=head, relation=relation, tail=tail, limit=limit + 1 if limit else None)
+    events = sorted(
+        (event for each in found for event in _events(each)), key=lambda event: event["at"], reverse=True
+    )  # of what happened in one moment, in the order given
+    more, events = bool(limit) and len(events) > limit, events[: limit or None]
+    if output.written(json_path, events):
+        return
+    if not events:
+        output.note(f"nothing has happened yet in {kb}" if head is None else f"{kb} never held such a fact")
+        return
+    table = output.table(["when", "what", "head", "relation", "tail", "source"])
+    for event in events:
+        names = [output.one_line(event[part] or "–") for part in (*transfer.ROLES, "source")]
+        table.add_row(output.when(event["at"]), event["what"], *names)
+    output.show(table)
+    if more:
+        output.note(f"The newest {limit}; --limit 0 shows all.")
+
+
+@app.command("import")
+def import_(
+    kb: options.KnowledgeBase,
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Facts in any format that can be read; - for standard input.")
+    ],
+    source: Annotated[
+        str | None, typer.Option(help="On whose word; kept with the facts. The file's name if not given.")
+    ] = None,
+    confidence: Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1; kept with the facts.")] = None,
+    columns: options.Columns = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = None,
+    format_: options.Format = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
+    from hmem.knowledge.store import Store
+
+    how = options.reading(columns, delimiter, header, format_)
+    done: list[tuple[str, int, int]] = []  # name, rows, facts added
+    with Store.open(kb) as store, output.import_progress() as progress:
+        tables = []
+        for number, file in enumerate(files):
+            progress("reading", number, len(files))
+            tables.append(transfer.read(file, **how))
+        progress("reading", len(files), len(files))
+        before = store.count()
+        for file, table in zip(files, tables, strict=True):
+            name = "standard input" if file == transfer.STANDARD else Path(file).name
+            stored = store.add_columns(
+                *(table.column(part) for part in transfer.ROLES),
+                source=name if source is None else source,
+                confidence=confidence,
+                progress=partial(progress, name),
+            )
+            done.append((name, table.num_rows, len(stored.changed)))
+        new = _new_names(store, before)
+    lines = [{"file": name, "read": rows, "added": added, "stored_before": rows - added} for name, rows, added in done]
+    if output.written(json_path, {"files": lines, **new}):
+        return
+    for name, rows, added in done:
+        output.say(f"{name}: {output.plural(added, 'fact')} added, {rows - added:,} stored already")
+    _count_new_names(new)
+
+
+@app.command()
+def export(
+    kb: options.KnowledgeBase,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="NAME.tsv, .csv or .parquet, also .gz; - for standard output.")
+    ],
+    as_of: options.AsOf = None,
+    format_: Annotated[str | None, typer.Option("--format", help="tsv, csv or parquet, whatever the name.")] = None,
+) -> None:
+    """Write the facts to a file, heads, relations and tails by name, oldest first."""
+    from hmem.knowledge.store import Store
+
+    format_ = transfer.format_of(file, format_)
+    with Store.open(kb, read_only=True) as store:
+        table = transfer.table_of(store, as_of)
+    transfer.write(table, file, format_)
+    if file != transfer.STANDARD:
+        output.say(f"{file}: {output.plural(table.num_rows, 'fact')}")
+
+
+def _given(fact: list[str]) -> "list[Names3]":
+    """The facts of the command line: one, or those on standard input."""
+    if fact == [transfer.STANDARD]:
+        table = transfer.read(transfer.STANDARD)
+        return list(zip(*(table.column(part).to_pylist() for part in transfer.ROLES), strict=True))
+    if len(fact) != 3:
+        raise ConfigError(
+            f"expected HEAD RELATION TAIL, or - for standard input; received {len(fact)}: {' '.join(fact)}"
+        )
+    return [(fact[0], fact[1], fact[2])]
+
+
+Pattern = tuple[str | None, str | None, str | None]
+
+
+def _chosen(store: "Store", head: str | None, relation: str | None, tail: str | None) -> Pattern:
+    find = Finder(store)
+    return (
+        None if head is None else find.entity(head),
+        None if relation is None else find.relation(relation),
+        None if tail is None else find.entity(tail),
+    )
+
+
+def _show_facts(found: "Iterable[StoredFact]") -> None:
+    found = list(found)
+    sure = any(each.confidence is not None for each in found)
+    table = output.table(["head", "relation", "tail", "added", "source"], ["confidence"] if sure else [])
+    for each in found:
+        row = [*map(output.one_line, each.names), output.when(each.added_at), output.one_line(each.source or "–")]
+        table.add_row(*row, *([output.decimal(each.confidence, 2)] if sure else []))
+    output.show(table)
+
+
+def _line(each: "StoredFact") -> dict[str, Any]:
+    return {
+        "head": each.head,
+        "relation": each.relation,
+        "tail": each.tail,
+        "added_at": each.added_at,
+        "source": each.source,
+        "confidence": each.confidence,
+    }
+
+
+def _events(each: "StoredFact") -> Iterable[dict[str, Any]]:
+    fact = {"head": each.head, "relation": each.relation, "tail": each.tail}
+    if each.removed_at is not None:
+        yield {"at": each.removed_at, "what": "removed", **fact, "source": each.removed_by}
+    yield {"at": each.added_at, "what": "added", **fact, "source": each.source}
+
+
+def _words(fact: "Names3") -> str:
+    return " ".join(map(shown, fact))
+
+
+def _new_names(store: "Store", before: dict[str, int]) -> dict[str, list[str]]:
+    """The names that a write brought with it."""
+    return {
+        "new_entities": store.entity_names(before["entities"]),
+        "new_relations": store.relation_names(before["relations"]),
+    }
+
+
+def _count_new_names(new: dict[str, list[str]]) -> None:
+    entities = output.plural(len(new["new_entities"]), "new entity", "new entities")
+    relations = output.plural(len(new["new_relations"]), "new relation")
+    if any(new.values()):
+        output.say(f"{entities}, {relations}")
+
+
+def _tell_new_names(store: "Store", new: dict[str, list[str]]) -> None:
+    """A new name may be an old one misspelt: say so while it is easily taken back."""
+    for name in new["new_entities"]:
+        output.note(f"new entity: {shown(name)}{_look_alikes(name, store.entity_names())}")
+    for name in new["new_relations"]:
+        output.note(f"new relation: {shown(name)}{_look_alikes(name, store.relation_names())}")
+
+
+def _look_alikes(name: str, names: list[str]) -> str:
+    alike = [other for other in names if letters(other) == letters(name) and other != name]
+    return f"; there is also {', '.join(map(shown, alike[:3]))}" if alike else ""

@@ -1,0 +1,210 @@
+"""`hmem kb`: knowledge bases, the files in which facts last and which answer by a model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hmem.cli import options, output, transfer
+from hmem.cli.grow import is_knowledge_base
+from hmem.errors import CheckpointError, StoreError
+
+if TYPE_CHECKING:
+    from hmem.knowledge.store import Store
+
+app = typer.Typer(
+    help="Make, inspect and look after knowledge bases: facts that last, with a model that answers from them.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def create(
+    kb: Annotated[Path, typer.Argument(metavar="KB", help="The file to make, such as zoo.kb.")],
+    model: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The model that answers, a folder `hmem train` wrote.")
+    ] = None,
+    facts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA", help="Facts to begin with: a file, a folder, a dataset's name; - for standard input."
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")] = False,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Make a knowledge base, of a model, of facts, of both or of neither: each can come later.
+
+    Of a dataset with splits the training facts are taken, and those observed of held-out entities.
+    """
+    from hmem.knowledge.base import KnowledgeBase
+
+    given: Any = None
+    if facts is not None:
+        is_single = facts == transfer.STANDARD or Path(facts).expanduser().is_file() or is_knowledge_base(facts)
+        given = transfer.read(facts) if is_single else output.load(facts)
+    source = "standard input" if facts == transfer.STANDARD else "created" if facts is None else facts
+    with KnowledgeBase.create(kb, model=model, facts=given, source=source, overwrite=overwrite):
+        pass
+    info(kb, json_path)
+
+
+@app.command()
+def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
+    """What a knowledge base holds, which model it uses, and how much has come since that was trained."""
+    from hmem.knowledge.store import Store
+
+    with Store.open(kb, read_only=True) as store:
+        found = {"knowledge_base": kb, **store.count(), **_times(store), "model": _model(store)}
+    if output.written(json_path, found):
+        return
+    facts = output.count(found["facts"])
+    if found["removed"]:
+        facts += f" ({output.count(found['removed'])} more removed, kept in the history)"
+    rows = {
+        "knowledge base": str(kb),
+        "facts": facts,
+        "entities": output.count(found["entities"]),
+        "relations": output.count(found["relations"]),
+        "writes": output.count(found["moments"]),
+        "size": output.size(found["bytes"]),
+    }
+    if found["last_write"] is not None:
+        rows["writes"] += f", the last at {output.when(found['last_write'])}"
+    output.show(output.facts(rows | _model_rows(kb, found["model"])))
+
+
+@app.command()
+def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
+    """Read all of a knowledge base and say what is wrong with it; leaves with 1 if anything is."""
+    from hmem.knowledge.store import Store
+
+    with Store.open(kb, read_only=True) as store:
+        problems = store.check()
+        counts = store.count() if not problems else {}
+    taken = output.written(json_path, {"knowledge_base": kb, "problems": problems})
+    if problems:
+        for problem in problems:
+            output.note(f"{kb}: {problem}")
+        raise typer.Exit(1)
+    if not taken:
+        facts, entities = (
+            output.plural(counts["facts"], "fact"),
+            output.plural(counts["entities"], "entity", "entities"),
+        )
+        output.say(f"{kb} is sound: {facts} about {entities}, {output.plural(counts['moments'], 'write')}")
+
+
+@app.command()
+def compact(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
+    """Give unused space back to the disk. Facts and history stay."""
+    from hmem.knowledge.store import Store
+
+    with Store.open(kb) as store:
+        before, after = store.compact()
+    if not output.written(json_path, {"knowledge_base": kb, "bytes_before": before, "bytes": after}):
+        output.say(f"{kb}: {output.size(before)} before, {output.size(after)} now")
+
+
+@app.command()
+def use(
+    kb: options.KnowledgeBase,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote.")],
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Let a knowledge base answer by this model from now on."""
+    from hmem.knowledge.base import KnowledgeBase
+
+    with KnowledgeBase.open(kb) as base:
+        base.use_model(model)
+    info(kb, json_path)
+
+
+@app.command()
+def drift(kb: options.KnowledgeBase, device: options.Device = "cpu", json_path: options.AnswerJson = None) -> None:
+    """How far the facts have moved on since the model was trained, and whether training again would pay.
+
+    Recent facts and as many older ones are asked for, each left out while it is, from both ends.
+    """
+    from hmem.knowledge.base import KnowledgeBase
+    from hmem.knowledge.drift import drift as measure
+
+    with KnowledgeBase.open(kb, read_only=True, device=options.resolve_device(device)) as base:
+        found = measure(base)
+    if output.written(json_path, found.to_dict()):
+        return
+    known = found.facts - found.new_facts
+    table = output.table(["facts"], ["number", "MRR"])
+    table.add_row("from before training, left out and asked for", output.count(known), output.decimal(found.older_mrr))
+    table.add_row("from after it, the same", output.count(found.new_facts), output.decimal(found.recent_mrr))
+    table.add_row("kept for validation in training", "", output.decimal(found.validation_mrr))
+    output.show(table)
+    since = [
+        f"{output.plural(found.gone_facts, 'fact')} removed since",
+        output.plural(found.new_entities, "new entity", "new entities"),
+        output.plural(len(found.new_relations), "new relation"),
+    ]
+    output.say(f"{', '.join(since)}.")
+    output.say(found.advice)
+
+
+def _times(store: "Store") -> dict[str, Any]:
+    """When it was written first and last."""
+    ends = [next(store.listing(limit=1, newest_first=newest), None) for newest in (False, True)]
+    changed = store.history(limit=1)
+    last = changed[0].removed_at or changed[0].added_at if changed else None
+    return {"first_write": ends[0].added_at if ends[0] else None, "last_write": last}
+
+
+def _model(store: "Store") -> dict[str, Any] | None:
+    """What is known about the model in use."""
+    from hmem.knowledge.attached import Attached
+
+    attached = Attached.of(store)
+    if attached is None:
+        return None
+    try:
+        saved = attached.load(store, "cpu")
+    except (StoreError, CheckpointError) as error:
+        return {"folder": attached.folder, "trouble": str(error)}
+    changes = store.changes_since(attached.trained_until, 0, 0)
+    calibration = saved.metrics.get("calibration") or {}
+    return {
+        "folder": attached.folder,
+        "preset": saved.preset,
+        "dataset": saved.dataset,
+        "entities": len(saved.vocab.entities),
+        "relations": len(saved.vocab.relations),
+        "calibration_questions": calibration.get("questions"),
+        "calibration_error": calibration.get("error"),
+        "calibration_top_error": calibration.get("top_error"),
+        "facts_since": len(changes.added),
+        "removed_since": len(changes.removed),
+        "new_entities": sum(name not in saved.vocab.entities for name in store.entity_names()),
+        "new_relations": sum(name not in saved.vocab.relations for name in store.relation_names()),
+    }
+
+
+def _model_rows(kb: Path, model: dict[str, Any] | None) -> dict[str, str]:
+    if model is None:
+        return {"model": f"none, so nothing can be predicted yet; hmem train --from {kb} --out DIR makes one"}
+    if "trouble" in model:
+        return {"model": model["trouble"]}
+    entities = output.plural(model["entities"], "entity", "entities")
+    relations = output.plural(model["relations"], "relation")
+    folder: Path = model["folder"]
+    near = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    rows = {"model": f"{near} ({model['preset']}, {entities}, {relations})"}
+    if model["calibration_questions"] is None:
+        rows["probabilities"] = "none: the model is not calibrated, so answers have scores only"
+    elif model["calibration_error"] is None:
+        rows["probabilities"] = "calibrated on a single question"
+    else:
+        rows["probabilities"] = (
+            f"off by {100 * model['calibration_top_error']:.1f} points on average for best answers, "
+            f"{100 * model['calibration_error']:.2f} for all candidates ({model['calibration_questions']:,} questions)"
+        )
+    rows["since training"] = f"{output.plural(model['facts_since'], 'fact')} added, {model['removed_since']:,} removed"
+    new_entities = output.plural(model["new_entities"], "entity", "entities")
+    rows["new to it"] = f"{new_entities}, {output.plural(model['new_relations'], 'relation')}"
+    return rows

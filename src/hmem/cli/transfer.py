@@ -1,0 +1,120 @@
+"""Facts from files and pipes, and into them."""
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from hmem.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from hmem.knowledge.store import Store
+
+ROLES = ("head", "relation", "tail")
+STANDARD = "-"  # input or output, as in any command
+FORMATS = ("tsv", "csv", "parquet")
+NOT_IN_TSV = r"[\t\r\n]"
+
+
+def read(source: str, **how: object) -> "pa.Table":
+    """The facts of a file in any format, of another knowledge base, or of tab-separated lines on standard input."""
+    from hmem.cli.grow import is_knowledge_base, split_moment
+    from hmem.graph.readers.read import read_table
+    from hmem.knowledge.store import Store
+
+    if not how and source != STANDARD and is_knowledge_base(source):
+        path, moment = split_moment(source)
+        with Store.open(path, read_only=True) as store:
+            return table_of(store, moment)
+    if source != STANDARD:
+        return read_table(Path(source).expanduser(), **how)  # type: ignore[arg-type]
+    with tempfile.NamedTemporaryFile(suffix=".tsv") as copy:  # the readers go through a file twice
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        try:
+            return read_table(copy.name, **{"format": "tsv", "header": False, **how})  # type: ignore[arg-type]
+        except DataError as error:
+            raise DataError(str(error).replace(copy.name, "standard input")) from None
+
+
+def table_of(store: "Store", as_of: "datetime | int | None" = None) -> "pa.Table":
+    """The facts of a store by name, as of a time or the number of a moment, oldest first."""
+    import pyarrow as pa
+
+    facts = store.triples(as_of)  # first: names that come meanwhile do no harm
+    entities, relations = (pa.array(names, pa.string()) for names in (store.entity_names(), store.relation_names()))
+    columns = ((entities, facts[:, 0]), (relations, facts[:, 1]), (entities, facts[:, 2]))
+    return pa.table({part: names.take(pa.array(ids)) for part, (names, ids) in zip(ROLES, columns, strict=True)})
+
+
+def format_of(target: str, format: str | None) -> str:
+    """What to write: as said, or by the name's suffix, behind one of compression."""
+    from hmem.graph.readers.compression import bare_path
+
+    found = format or (bare_path(Path(target)).suffix.lower().removeprefix(".") if target != STANDARD else "tsv")
+    if found not in FORMATS:
+        what = f'format "{found}"' if format else f'"{target}"'
+        raise ConfigError(f"{what}: expected .tsv, .csv or .parquet, or --format with one of {', '.join(FORMATS)}")
+    return found
+
+
+def write(table: "pa.Table", target: str, format: str) -> None:
+    """Write head, relation and tail: TSV without a heading, CSV with one, Parquet. A file appears whole or not at all.
+
+    `train.tsv.gz`, `.bz2` and `.zst` are compressed.
+    """
+    import pyarrow as pa
+
+    from hmem.graph.readers.compression import CODECS
+
+    if format == "tsv":
+        _refuse_tabs(table)
+    if target == STANDARD:
+        _write(table, sys.stdout.buffer, format)
+        return
+    path = Path(target).expanduser()
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    codec = CODECS.get(path.suffix.lower())
+    try:
+        with beside.open("xb") as file:
+            if codec is None:
+                _write(table, file, format)
+            else:
+                with pa.CompressedOutputStream(file, codec) as stream:
+                    _write(table, stream, format)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _write(table: "pa.Table", file: "IO[bytes] | pa.NativeFile", format: str) -> None:
+    import pyarrow.compute as pc
+    from pyarrow import csv, parquet
+
+    match format:
+        case "parquet":
+            parquet.write_table(table, file)
+        case "csv":
+            csv.write_csv(table, file)
+        case _:  # pyarrow would refuse names with a quote in them
+            for line in pc.binary_join_element_wise(*table.columns, "\t").chunks:
+                file.write("".join(f"{fact}\n" for fact in line.to_pylist()).encode())
+
+
+def _refuse_tabs(table: "pa.Table") -> None:
+    import pyarrow.compute as pc
+
+    for column in table.columns:
+        wrong = column.filter(pc.match_substring_regex(column, NOT_IN_TSV))
+        if len(wrong):
+            raise DataError(
+                f"the name {wrong[0].as_py()!r} has a tab or a line end in it, and cannot be written as TSV; "
+                "CSV and Parquet can hold it"
+            )

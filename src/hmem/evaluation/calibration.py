@@ -1,0 +1,257 @@
+"""From a score to a probability that can be shown to people.
+
+A model ranks; how often an answer that scores so is true has to be counted. Ask each question of the validation facts,
+take the best candidates that are not stored, and note for each log p, the model's own log probability among the
+answers that are not stored, and whether validation holds that fact. Isotonic regression then gives the non-decreasing
+steps P(true | log p) that fit those marks best.
+
+Two things to keep in mind when reading such a probability. A candidate that validation does not hold counts as false,
+though it may be true and simply recorded nowhere: the probabilities are lower bounds. And each question was asked
+because at least one answer to it is missing: they hold for questions of which that can be said. Where all questions
+about an entity are asked, sensible or not, most have no answer at all and yet a best candidate. For these there are
+steps of their own, counted over all roles of the same entities; they are far lower.
+
+The calibration error is measured on questions that had no part in the fit, by fitting each half and trying it on the
+other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from hmem.errors import CheckpointError
+from hmem.evaluation.evaluate import BUDGET, COPIES, CUDA_BUDGET, Scorer
+from hmem.evaluation.protocol import Candidates
+from hmem.evaluation.queries import queries_of
+from hmem.graph.dataset import Dataset
+
+QUESTIONS = 2000  # enough for errors of a percent, and quick
+DEPTH = 50  # candidates of each question that are looked at
+BINS = 15
+ENTITIES = 500  # whose every role is considered, for questions that may have no answer
+OTHERS = 8  # roles of each that are really asked, besides those validation asks
+SHALLOW = 10  # candidates of each such question
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Steps:
+    """A non-decreasing step function: `values[i]` from `starts[i]` on, and `values[0]` below as well."""
+
+    starts: Float[np.ndarray, " n"]
+    values: Float[np.ndarray, " n"]
+
+    def __call__(self, log_p: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+        step = np.searchsorted(self.starts, log_p, side="right") - 1
+        found = self.values[np.maximum(step, 0)]
+        return np.where(np.isnan(log_p), np.nan, found)
+
+    def to_dict(self) -> dict[str, list[float]]:
+        return {"log_p": self.starts.tolist(), "probability": self.values.tolist()}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "Steps":
+        starts, values = (np.array(saved[name], dtype=np.float64) for name in ("log_p", "probability"))
+        if starts.ndim != 1 or starts.shape != values.shape or not len(values):
+            raise ValueError(f"{starts.size} steps with {values.size} values")
+        if (np.diff(starts) <= 0).any() or (np.diff(values) < 0).any() or not 0 <= values[0] <= values[-1] <= 1:
+            raise ValueError("the steps do not rise from 0 to 1")
+        return cls(starts=starts, values=values)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calibration:
+    """P(true | log p), and how far it can be trusted."""
+
+    steps: Steps
+    questions: int  # asked of the model
+    candidates: int  # looked at, all questions together
+    base_rate: float  # the share of them that was true
+    error: float | None  # expected calibration error of all candidates, cross-fitted; None if too few to tell
+    top_error: float | None  # the same of each question's best candidate alone: what people look at
+    any_steps: Steps | None = None  # of questions that may have no answer at all
+
+    def probability(
+        self, log_p: Float[np.ndarray, "*shape"], *, any_question: bool = False
+    ) -> Float[np.ndarray, "*shape"]:
+        """The chance that a candidate is true, from its log probability among the answers that are not stored.
+
+        `any_question` is for questions that nobody chose: every role of an entity, whether it makes sense or not.
+        """
+        return self.any_steps(log_p) if any_question and self.any_steps is not None else self.steps(log_p)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form in which a model folder keeps it, in `metrics.json`."""
+        return {
+            "method": "isotonic",
+            **{name: getattr(self, name) for name in NUMBERS},
+            "steps": self.steps.to_dict(),
+            "any_steps": None if self.any_steps is None else self.any_steps.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "Calibration":
+        try:
+            if saved["method"] != "isotonic":
+                raise ValueError(f"method {saved['method']!r}")
+            return cls(
+                steps=Steps.from_dict(saved["steps"]),
+                any_steps=None if saved["any_steps"] is None else Steps.from_dict(saved["any_steps"]),
+                **{name: saved[name] for name in NUMBERS},
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"the calibration in metrics.json cannot be used ({error!r}); remove it, and scores are shown instead"
+            ) from error
+
+
+NUMBERS = ("questions", "candidates", "base_rate", "error", "top_error")
+
+
+def log_probabilities(scores: Float[Tensor, "B E"], excluded: Bool[Tensor, "B E"]) -> Float[Tensor, "B E"]:
+    """log p of each candidate among those not excluded, which calibration speaks of; −∞ for the excluded ones.
+
+    Scores of a model with the exact channel are log probabilities among the answers that are not stored already, and
+    stay what they are; scores that are distances become such.
+    """
+    rivals = scores.masked_fill(excluded, -torch.inf)
+    total = rivals.logsumexp(1, keepdim=True)  # −∞ where nobody is left
+    return torch.where(total > -torch.inf, rivals - total, rivals)
+
+
+def calibrate(
+    scorer: Scorer, dataset: Dataset, *, questions: int = QUESTIONS, depth: int = DEPTH, seed: int = 0
+) -> Calibration | None:
+    """Calibrate a model whose memories are made of the training facts; None if there is not a single candidate."""
+    queries = queries_of(dataset, "valid")
+    asked = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)
+    some = asked if len(asked) <= questions else asked[np.sort(_drawn(len(asked), questions, seed))]
+    marks = _look(scorer, dataset, some, depth)
+    if not len(marks[0]):
+        return None
+    others, weights = _any_questions(asked, dataset.num_roles, seed)
+    log_p, is_true, question = _look(scorer, dataset, others, SHALLOW)
+    return replace(calibration_of(*marks, seed=seed), any_steps=isotonic(log_p, is_true, weights[question]))
+
+
+def calibration_of(
+    log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], question: Int[np.ndarray, " n"], seed: int = 0
+) -> Calibration:
+    """Fit all candidates, and judge by two halves of the questions: each is tried with the steps of the other."""
+    asked, question = np.unique(question, return_inverse=True)
+    error = top_error = None
+    if len(asked) > 1:
+        half = (np.random.default_rng(seed).permutation(len(asked)) % 2).astype(bool)[question]
+        chance = np.empty(len(log_p))
+        for mine in (half, ~half):
+            chance[mine] = isotonic(log_p[~mine], is_true[~mine])(log_p[mine])
+        best = np.lexsort((-log_p, question))  # by question, the likeliest first
+        best = best[np.diff(question[best], prepend=-1) != 0]
+        error = expected_calibration_error(chance, is_true)
+        top_error = expected_calibration_error(chance[best], is_true[best])
+    return Calibration(
+        steps=isotonic(log_p, is_true),
+        questions=len(asked),
+        candidates=len(log_p),
+        base_rate=float(is_true.mean()),
+        error=error,
+        top_error=top_error,
+    )
+
+
+def isotonic(
+    log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
+) -> Steps:
+    """The non-decreasing steps nearest to the marks in squares, by pooling neighbours that are out of order.
+
+    A step that begins half-way between two log probabilities treats both alike. The lowest step, of which nothing may
+    have been true, and the highest, of which everything may have been, stay 1/(n + 2) away from certainty, where n is
+    how many candidates they were counted from.
+    """
+    weights = np.ones(len(log_p)) if weights is None else weights
+    points, place, numbers = np.unique(log_p, return_inverse=True, return_counts=True)
+    mass = np.bincount(place, weights=weights)
+    hits = np.bincount(place, weights=weights * is_true)
+    blocks: list[list[float]] = []  # hits, mass, number and first point of each block so far; their shares rise
+    for first, point in enumerate(zip(hits.tolist(), mass.tolist(), numbers.tolist(), strict=True)):
+        blocks.append([*point, first])
+        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
+            last = blocks.pop()
+            blocks[-1][:3] = [one + other for one, other in zip(blocks[-1][:3], last[:3], strict=True)]
+    hits, mass, number, begins = np.array(blocks).T
+    values = hits / mass
+    values[0] = max(values[0], min(1 / (number[0] + 2), values[1] if len(values) > 1 else 1.0))
+    values[-1] = min(values[-1], max(1 - 1 / (number[-1] + 2), values[-2] if len(values) > 1 else 0.0))
+    at = begins.astype(np.int64)
+    starts, before = points[at], points[at[1:] - 1]
+    middle = (before + starts[1:]) / 2
+    starts[1:] = np.where(middle > before, middle, starts[1:])  # two floats may have none between them
+    return Steps(starts=starts, values=values)
+
+
+def expected_calibration_error(
+    chance: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], bins: int = BINS
+) -> float:
+    """How far predicted and counted shares lie apart, on average over bins of equal mass; equal chances share a bin."""
+    _, place, counts = np.unique(chance, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2  # the mean rank of each value
+    bin_of = np.minimum((middle * bins / len(chance)).astype(np.int64), bins - 1)[place]
+    gaps = np.bincount(bin_of, weights=chance - is_true, minlength=bins)
+    return float(np.abs(gaps).sum() / len(chance))
+
+
+def _drawn(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:
+    return np.random.default_rng(seed).permutation(count)[:sample]
+
+
+def _any_questions(
+    asked: Int[np.ndarray, "n 2"], num_roles: int, seed: int
+) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"]]:
+    """Some entities that validation asks about in every role, as (entity, role), and for how many roles each stands.
+
+    The roles that validation asks stand for themselves; of the others a few are drawn to stand for all.
+    """
+    entities = np.unique(asked[:, 0])
+    entities = np.sort(entities[_drawn(len(entities), ENTITIES, seed)])
+    rng = np.random.default_rng(seed)
+    pairs, weights = [], []
+    for entity in entities.tolist():
+        mine = asked[asked[:, 0] == entity, 1]
+        others = np.setdiff1d(np.arange(num_roles), mine)
+        drawn = rng.permutation(others)[:OTHERS]
+        pairs += [(entity, role) for role in (*mine.tolist(), *drawn.tolist())]
+        weights += [1.0] * len(mine) + [len(others) / max(1, len(drawn))] * len(drawn)
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(weights)
+
+
+def _look(
+    scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int
+) -> tuple[Float[np.ndarray, " n"], Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+    """log p of the best candidates of each (entity, role), whether validation holds them, and whose they are."""
+    stored, known = dataset.inference_graph("train"), dataset.known("valid")
+    candidates = Candidates("all", dataset).of(0)
+    nobody = torch.zeros(dataset.num_entities, dtype=torch.bool)
+    if candidates is not None:
+        nobody = ~nobody.index_fill(0, torch.from_numpy(candidates), True)
+    budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET
+    rows = max(1, budget // (COPIES * 4 * dataset.num_entities))
+    marks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for start in range(0, len(pairs), rows):
+        some = pairs[start : start + rows]
+        excluded = nobody.repeat(len(some), 1)
+        for row, (entity, role) in enumerate(some.tolist()):
+            excluded[row, torch.from_numpy(stored.answers(entity, role).astype(np.int64))] = True
+        with torch.inference_mode():
+            entities, roles = torch.as_tensor(some, device=scorer.device).unbind(1)
+            likely = log_probabilities(scorer.score(entities, roles), excluded.to(scorer.device))  # (B, E)
+            values, found = (each.cpu().numpy() for each in likely.topk(min(depth, dataset.num_entities)))
+        truths = [np.isin(found[row], known.answers(entity, role)) for row, (entity, role) in enumerate(some.tolist())]
+        usable = np.isfinite(values)
+        whose = np.broadcast_to(np.arange(start, start + len(some))[:, None], values.shape)
+        marks.append((values[usable].astype(np.float64), np.stack(truths)[usable], whose[usable]))
+    log_p, is_true, whose = (np.concatenate(part) for part in zip(*marks, strict=True))
+    return log_p, is_true, whose

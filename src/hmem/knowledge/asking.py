@@ -1,0 +1,157 @@
+"""Questions by name, answers as tables."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from hmem.errors import ConfigError, EmptyNeighborhoodError
+from hmem.evaluation.calibration import Calibration
+from hmem.graph.triples import right_role
+from hmem.knowledge.answering import Answering, Ranked
+from hmem.knowledge.attached import Attached
+from hmem.knowledge.explanation import Reasons, explain_answer, reasons_of
+from hmem.knowledge.live import LiveGraph
+from hmem.knowledge.records import Names3
+from hmem.knowledge.results import Prediction, Similar
+from hmem.knowledge.store import Store
+from hmem.model.checkpoint import SavedModel
+from hmem.model.implicit import ImplicitMemory
+
+Direction = Literal["tail", "head"]  # which end of the fact is asked for
+
+
+class Asking:
+    """A store and a model, joined: what both are needed for. Hold `live.lock` and refresh before asking."""
+
+    def __init__(self, store: Store, saved: SavedModel, attached: Attached) -> None:
+        self.attached = attached
+        self.saved = saved
+        self.live = LiveGraph(store, saved.vocab)
+        self.answering = Answering(saved.model, self.live)
+        calibration = saved.metrics.get("calibration")
+        self.calibration = None if calibration is None else Calibration.from_dict(calibration)
+
+    def predict(
+        self, questions: Sequence[tuple[str, str]], k: int, direction: str, new_only: bool
+    ) -> list[list[Prediction]]:
+        """The k best facts for each (entity, relation)."""
+        _check_k(k)
+        entities = np.array([self._subject(entity) for entity, _ in questions], dtype=np.int64)
+        roles = self._roles([relation for _, relation in questions], direction)
+        found = self.answering.best(entities, roles, k, new_only=new_only)
+        return [self._predictions(int(e), int(r), each) for e, r, each in zip(entities, roles, found, strict=True)]
+
+    def judge(self, facts: Sequence[Names3], direction: str) -> list[Prediction]:
+        """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
+        ids = [
+            (self.live.entity(head), self.live.relation(relation), self.live.entity(tail))
+            for head, relation, tail in facts
+        ]
+        heads, _, tails = np.array(ids, dtype=np.int64).reshape(-1, 3).T
+        asked, answers = (heads, tails) if direction == "tail" else (tails, heads)
+        for entity in {int(entity) for entity in asked}:
+            self._subject(self.live.entities.names[entity])
+        for entity in {int(entity) for entity in answers}:
+            self._check_answer(entity)
+        judged = self.answering.judge(asked, self._roles([fact[1] for fact in facts], direction), answers)
+        return [self._prediction(*fact, judged, place) for place, fact in enumerate(facts)]
+
+    def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
+        """The k relations that would best hold from head to tail."""
+        _check_k(k)
+        facts = [(head, relation, tail) for relation in self.saved.vocab.relations]
+        judged = self.judge(facts, "tail")
+        kept = [each for each in judged if not (new_only and each.known) and each.score > -np.inf]
+        kept.sort(key=lambda each: -each.score)
+        return [replace(each, rank=rank) for rank, each in enumerate(kept[:k], 1)]
+
+    def missing(self, entity: str, k: int) -> list[Prediction]:
+        """The k likeliest facts about an entity that are not stored, over all relations and both directions."""
+        _check_k(k)
+        asked = self._subject(entity)
+        roles, ranked = self.answering.missing(asked, k)
+        found = [self._named(asked, int(role), ranked, place) for place, role in enumerate(roles)]
+        chances = self._probability(ranked.log_p, any_question=True)  # every role was asked, sensible or not
+        return [replace(each, probability=chance) for each, chance in zip(found, chances, strict=True)]
+
+    def similar(self, entity: str, k: int) -> list[Similar]:
+        """The k entities most like this one."""
+        _check_k(k)
+        asked = self.live.entity(entity)
+        if not self.answering.vectors.is_placed(asked):
+            self.live.entity_with_facts(entity)
+            raise EmptyNeighborhoodError(
+                f'"{entity}" has no fact that links it to an entity the model was trained with, so it is like nobody'
+            )
+        found, cosines = self.answering.similar(asked, k)
+        names = self.live.entities.names
+        return [
+            Similar(entity=names[int(other)], similarity=float(cosine), rank=rank)
+            for rank, (other, cosine) in enumerate(zip(found, cosines, strict=True), 1)
+        ]
+
+    def explain(self, head: str, relation: str, tail: str, direction: str) -> Reasons:
+        """Why the fact scores what it scores, asked from the end that `direction` says."""
+        (role,) = self._roles([relation], direction)
+        asked, answer = (head, tail) if direction == "tail" else (tail, head)
+        entity, other = self._subject(asked), self.live.entity(answer)
+        self._check_answer(other)
+        explained = explain_answer(self.answering, entity, int(role), other)
+        parts = explained.parts
+        return Reasons(
+            reasons_of(self.answering, entity, parts),
+            fact=(head, relation, tail),
+            score=parts.score,
+            total=float(np.exp(parts.score)) if self.answering.model.exact is not None else parts.score,
+            probability=self._probability(np.array([explained.log_p]))[0],
+            known=explained.known,
+        )
+
+    def _subject(self, name: str) -> int:
+        """The entity a question is about."""
+        if isinstance(self.answering.model.memory, ImplicitMemory):
+            return self.live.entity(name)
+        return self.live.entity_with_facts(name)
+
+    def _check_answer(self, entity: int) -> None:
+        """An answer must be somebody: met in training, or told of by a fact."""
+        if not self.answering.vectors.has_trained(entity):
+            self.live.entity_with_facts(self.live.entities.names[entity])
+
+    def _roles(self, relations: Sequence[str], direction: str) -> Int[np.ndarray, " n"]:
+        if direction not in get_args(Direction):
+            raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
+        ids = np.array([self.live.relation(relation) for relation in relations], dtype=np.int64)
+        return right_role(ids, self.live.num_relations) if direction == "tail" else ids
+
+    def _predictions(self, entity: int, role: int, ranked: Ranked) -> list[Prediction]:
+        return [self._named(entity, role, ranked, place) for place in range(len(ranked.answers))]
+
+    def _named(self, entity: int, role: int, ranked: Ranked, place: int) -> Prediction:
+        head, relation, tail = self.answering.fact(entity, role, int(ranked.answers[place]))
+        names = self.live.entities.names
+        return self._prediction(names[head], self.live.relations.names[relation], names[tail], ranked, place)
+
+    def _prediction(self, head: str, relation: str, tail: str, ranked: Ranked, place: int) -> Prediction:
+        return Prediction(
+            head=head,
+            relation=relation,
+            tail=tail,
+            score=float(ranked.scores[place]),
+            probability=self._probability(ranked.log_p[place : place + 1])[0],
+            known=bool(ranked.known[place]),
+            rank=int(ranked.ranks[place]),
+        )
+
+    def _probability(self, log_p: Float[np.ndarray, " n"], any_question: bool = False) -> list[float | None]:
+        if self.calibration is None:
+            return [None] * len(log_p)
+        return [float(chance) for chance in self.calibration.probability(log_p, any_question=any_question)]
+
+
+def _check_k(k: object) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise ConfigError(f"k={k!r}: expected how many answers are wanted, 1 or more")

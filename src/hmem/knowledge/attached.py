@@ -1,0 +1,80 @@
+"""Which model folder a knowledge base uses, and whether it is still the same one."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from hmem.errors import StoreError
+from hmem.knowledge.store import Store
+from hmem.model.checkpoint import SavedModel, load
+
+FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # those that decide the answers
+KEYS = ("model", "model_checksum", "model_moment", "model_trained_until")
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached:
+    """What a knowledge base has written down about its model."""
+
+    folder: Path
+    checksum: str
+    moment: int  # at which it was attached
+    trained_until: int  # the last moment whose facts it may have been trained with
+
+    @classmethod
+    def of(cls, store: Store) -> "Attached | None":
+        while True:
+            version = store.version
+            folder, checksum, moment, trained_until = (store.meta(key) for key in KEYS)
+            if store.version == version:  # else another process has attached one meanwhile, and these may be of both
+                break
+        if folder is None or checksum is None:
+            return None
+        return cls(
+            folder=Path(os.path.normpath(store.path.resolve().parent / folder)),
+            checksum=checksum,
+            moment=int(moment or 0),
+            trained_until=int(trained_until or 0),
+        )
+
+    def load(self, store: Store, device: str) -> SavedModel:
+        """The model, if it is the one that was attached."""
+        if not self.folder.is_dir():
+            raise StoreError(
+                f"the model of {store.path} is not where it was, {self.folder}; put it back, or attach it anew: "
+                f"hmem kb use {store.path} MODEL (in Python: kb.use_model(folder)). Everything but prediction works "
+                "without"
+            )
+        if checksum_of(self.folder) != self.checksum:
+            raise StoreError(
+                f"the model in {self.folder} has changed since it was attached to {store.path}; if that was meant, "
+                f"attach it again: hmem kb use {store.path} {self.folder}"
+            )
+        return load(self.folder, device)
+
+
+def attach(store: Store, folder: Path, trained_until: int | None = None) -> None:
+    """Write down which model answers from now on, in one step."""
+    folder, home = folder.resolve(), store.path.resolve().parent
+    try:
+        place = os.path.relpath(folder, home)  # so that both can be moved together
+    except ValueError:  # another drive
+        place = str(folder)
+    moment = store.moment
+    until = moment if trained_until is None else trained_until
+    store.set_meta(**dict(zip(KEYS, (place, checksum_of(folder), str(moment), str(until)), strict=True)))
+
+
+def checksum_of(folder: Path) -> str:
+    """SHA-256 over the files of a model folder that decide its answers; a missing one counts as empty."""
+    digest = hashlib.sha256()
+    for name in FILES:
+        path = folder / name
+        digest.update(f"{name} {path.stat().st_size if path.exists() else 0}\n".encode())
+        if path.exists():
+            with path.open("rb") as file:
+                while chunk := file.read(CHUNK):
+                    digest.update(chunk)
+    return digest.hexdigest()

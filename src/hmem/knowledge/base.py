@@ -1,0 +1,284 @@
+"""The living knowledge base: durable facts and a trained model, joined.
+
+    kb = KnowledgeBase.create("zoo.kb", model="models/wn18", facts="WN18")
+    kb.add("dire_wolf.n.01", "_hypernym", "canine.n.02", source="me")
+    kb.predict("dire_wolf.n.01", "_member_holonym", k=10)
+
+A fact that was added is on the disk and used by the next answer, here and in every other process that has the file
+open. Nothing is trained for it. Without a model everything works but what a model is needed for.
+"""
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from hmem.errors import ConfigError, DataError, StoreError, UnknownNameError
+from hmem.knowledge.asking import Asking, Direction
+from hmem.knowledge.attached import Attached, attach
+from hmem.knowledge.explanation import Reasons
+from hmem.knowledge.making import Progress, import_table, make, table_of
+from hmem.knowledge.records import Names3, Written
+from hmem.knowledge.results import Neighbour, Neighbours, Prediction, Predictions, Similar, Similars
+from hmem.knowledge.store import Confidence, Store
+from hmem.model.checkpoint import SavedModel, load
+
+Row = TypeVar("Row", Prediction, Similar, Neighbour)
+
+
+class KnowledgeBase:
+    """Facts that last, answers that follow, reasons you can read. Safe to use from several threads."""
+
+    def __init__(self, store: Store, device: str = "cpu") -> None:
+        """Use `create` or `open` instead."""
+        self.store = store
+        self.device = device
+        self._lock = threading.RLock()
+        self._asking: Asking | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        model: str | os.PathLike[str] | None = None,
+        facts: object = None,
+        source: str | None = "created",
+        overwrite: bool = False,
+        device: str = "cpu",
+    ) -> "KnowledgeBase":
+        """A new base at `path`, with the facts of a dataset, a file, a folder, a table or triples of names.
+
+        Of a dataset, or a folder with splits, those that a model may see: its train and observed facts.
+        """
+        folder = None if model is None else Path(model).expanduser()
+        make(Path(path), model=folder, facts=facts, source=source, overwrite=overwrite)
+        return cls.open(path, device=device)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False, device: str = "cpu") -> "KnowledgeBase":
+        """An existing base. Its model is loaded when it is first needed."""
+        return cls(Store.open(path, read_only=read_only), device)
+
+    def close(self) -> None:
+        with self._lock:
+            self._asking = None
+            self.store.close()
+
+    def __enter__(self) -> "KnowledgeBase":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def path(self) -> Path:
+        return self.store.path
+
+    @property
+    def attached(self) -> Attached | None:
+        """Which model folder is used, and since when."""
+        return Attached.of(self.store)
+
+    def __len__(self) -> int:
+        return self.store.count()["facts"]
+
+    def __contains__(self, fact: object) -> bool:
+        match fact:
+            case [str(head), str(relation), str(tail)]:
+                with suppress(UnknownNameError, DataError):  # nobody has that name, or nobody can
+                    return any(True for _ in self.store.listing(head=head, relation=relation, tail=tail, limit=1))
+        return False
+
+    def __bool__(self) -> bool:
+        return True  # also without facts
+
+    def __repr__(self) -> str:
+        count = self.store.count()
+        model = "no model" if self.attached is None else f"model {self.attached.folder.name}"
+        return f"KnowledgeBase({str(self.path)!r}: {count['facts']:,} facts, {count['entities']:,} entities, {model})"
+
+    # Changing what is known
+
+    def add(
+        self, head: str, relation: str, tail: str, *, source: str | None = None, confidence: float | None = None
+    ) -> bool:
+        """Store a fact; False if it was there already. Names that are new make new entities and relations."""
+        return bool(len(self.add_many([(head, relation, tail)], source=source, confidence=confidence).changed))
+
+    def add_many(self, facts: Iterable[Names3], *, source: str | None = None, confidence: Confidence = None) -> Written:
+        """Store facts, all or none; `confidence` is one number for all, or one for each."""
+        return self.store.add(facts, source=source, confidence=confidence)
+
+    def remove(self, head: str, relation: str, tail: str, *, source: str | None = None) -> bool:
+        """Forget a fact, but not its history; False if it was not there."""
+        return bool(len(self.remove_many([(head, relation, tail)], source=source).changed))
+
+    def remove_many(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
+        return self.store.remove(facts, source=source)
+
+    def import_(
+        self, facts: object, *, source: str | None = None, progress: Progress | None = None, **options: object
+    ) -> Written:
+        """Store the facts of a file, a folder, a dataset, a table or a graph, all or none.
+
+        `options` say how to read a file, as in `read_table`. The source is the file's name unless told otherwise.
+        """
+        table = table_of(facts, **options)
+        if source is None and isinstance(facts, str | os.PathLike):
+            source = Path(facts).name
+        return import_table(self.store, table, source=source, progress=progress)
+
+    def use_model(self, folder: str | os.PathLike[str], *, trained_until: int | None = None) -> None:
+        """Answer with another model from now on, here and in every process that has the base open.
+
+        `trained_until` is the last moment of the store whose facts it was trained with, the present one if not given.
+        """
+        path = Path(folder).expanduser()
+        with self._lock:
+            saved = load(path, self.device)
+            attach(self.store, path, trained_until)
+            attached = self.attached
+            assert attached is not None, "it has just been attached"
+            self._asking = Asking(self.store, saved, attached)
+
+    @property
+    def model(self) -> SavedModel:
+        """The model with its names and figures."""
+        with self.asking() as asking:
+            return asking.saved
+
+    @contextmanager
+    def asking(self) -> Iterator[Asking]:
+        """The facts of this moment and the model, for this thread alone while it is asking."""
+        with self._lock:
+            attached = self.attached
+            if attached is None:
+                raise StoreError(
+                    f"{self.path} has no model, which this is needed for; train one (hmem train --from {self.path}) "
+                    f"or attach one: hmem kb use {self.path} MODEL (in Python: kb.use_model(folder))"
+                )
+            if self._asking is None or self._asking.attached != attached:
+                self._asking = Asking(self.store, attached.load(self.store, self.device), attached)
+            self._asking.live.refresh()
+            yield self._asking
+
+    # Answers
+
+    def predict(
+        self, entity: str, relation: str, k: int = 10, *, direction: Direction = "tail", new_only: bool = True
+    ) -> Predictions:
+        """The k best answers to (entity, relation, ?), or with direction="head" to (?, relation, entity).
+
+        Answers that are stored are left out. With `new_only=False` they are listed too, marked as known, each with the
+        score it would have if it were not stored.
+        """
+        with self.asking() as asking:
+            return Predictions(asking.predict([(entity, relation)], k, direction, new_only)[0])
+
+    def predict_many(
+        self,
+        questions: Iterable[tuple[str, str]],
+        k: int = 10,
+        *,
+        direction: Direction = "tail",
+        new_only: bool = True,
+    ) -> Predictions:
+        """The same for many (entity, relation) at once; `query` says which question a row answers."""
+        with self.asking() as asking:
+            return Predictions(_numbered(asking.predict(list(questions), k, direction, new_only)))
+
+    def predict_target(
+        self,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        k: int = 10,
+        *,
+        new_only: bool = True,
+    ) -> Predictions:
+        """The k best ways to fill in the one of the three that is not given."""
+        match head, relation, tail:
+            case str(), str(), None:
+                return self.predict(head, relation, k, new_only=new_only)
+            case None, str(), str():
+                return self.predict(tail, relation, k, direction="head", new_only=new_only)
+            case str(), None, str():
+                with self.asking() as asking:
+                    return Predictions(asking.relations(head, tail, k, new_only))
+        raise ConfigError(
+            f"predict_target fills in one of three: give two of head={head!r}, relation={relation!r}, tail={tail!r}"
+        )
+
+    def score(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> float:
+        """How well the fact answers (head, relation, ?); higher is better. A stored one counts as if it were not."""
+        return self.score_many([(head, relation, tail)], direction=direction)[0].score
+
+    def score_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> Predictions:
+        """The given facts in the order given, each with its score and its rank among all answers to its question."""
+        with self.asking() as asking:
+            return Predictions(asking.judge(list(facts), direction))
+
+    def missing(self, entity: str, k: int = 10) -> Predictions:
+        """The k likeliest facts about an entity that are not stored, over all relations and both directions.
+
+        They are in the order of their probability, each within its own question. A fact has to make sense at both ends:
+        one of them takes the same part in another fact already, and asked from the other end the entity is a better
+        answer than a blind guess.
+        """
+        with self.asking() as asking:
+            return Predictions(asking.missing(entity, k))
+
+    def missing_many(self, entities: Iterable[str], k: int = 10) -> Predictions:
+        with self.asking() as asking:
+            return Predictions(_numbered([asking.missing(entity, k) for entity in entities]))
+
+    def similar(self, entity: str, k: int = 10) -> Similars:
+        """The k entities whose vectors point most nearly the same way."""
+        with self.asking() as asking:
+            return Similars(asking.similar(entity, k))
+
+    def similar_many(self, entities: Iterable[str], k: int = 10) -> Similars:
+        with self.asking() as asking:
+            return Similars(_numbered([asking.similar(entity, k) for entity in entities]))
+
+    def explain(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> Reasons:
+        """Why the fact scores what it scores: the stored facts, and what each contributes."""
+        return self.explain_many([(head, relation, tail)], direction=direction)[0]
+
+    def explain_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> list[Reasons]:
+        with self.asking() as asking:
+            return [asking.explain(*fact, direction) for fact in facts]
+
+    def neighbours(self, entity: str, limit: int | None = None) -> Neighbours:
+        """The stored facts of an entity, as head and as tail, with their sources and times."""
+        return Neighbours(self._neighbours(entity, limit))
+
+    def neighbours_many(self, entities: Iterable[str], limit: int | None = None) -> Neighbours:
+        return Neighbours(_numbered([self._neighbours(entity, limit) for entity in entities]))
+
+    def _neighbours(self, entity: str, limit: int | None) -> list[Neighbour]:
+        facts = list(self.store.listing(head=entity, limit=limit))
+        facts += [fact for fact in self.store.listing(tail=entity, limit=limit) if fact.head != entity]
+        return [
+            Neighbour(
+                head=fact.head,
+                relation=fact.relation,
+                tail=fact.tail,
+                source=fact.source,
+                added_at=fact.added_at,
+                confidence=fact.confidence,
+            )
+            for fact in facts[:limit]
+        ]
+
+
+def _numbered(tables: Sequence[Sequence[Row]]) -> list[Row]:
+    """The rows of several questions one after the other, each marked with its own."""
+    return [replace(row, query=number) for number, rows in enumerate(tables) for row in rows]

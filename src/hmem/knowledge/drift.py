@@ -1,0 +1,133 @@
+"""How far a graph has moved on from what its model was trained with, and whether training again would pay.
+
+Counting says how much is new. Ranking says how well the model copes with it: the latest facts are asked from both ends,
+each left out of the graph while it is asked, and so are as many older ones. A model that ranks new facts as well as
+old ones has nothing to learn from them that the living graph does not tell it already.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from hmem.evaluation.metrics import MRR
+from hmem.evaluation.queries import both_sides
+from hmem.evaluation.ranks import filtered_ranks
+from hmem.graph.triples import Triples, triple_keys
+from hmem.knowledge.answering import Answering
+from hmem.knowledge.asking import Asking
+from hmem.knowledge.base import KnowledgeBase
+
+SAMPLE = 500  # facts that are ranked, of either age
+MUCH_NEW = 0.1  # share of the facts
+MUCH_WORSE = 0.8  # of the MRR of older facts
+FEW = 20  # facts that say nothing yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What came after training, and how it ranks."""
+
+    facts: int  # all that are stored now
+    new_facts: int  # of them, added after training
+    gone_facts: int  # that training may have seen and that were removed since
+    new_entities: int  # with facts, that the model has no vector of its own for
+    new_relations: tuple[str, ...]  # that the model cannot predict with
+    unusable_facts: int  # stored with such a relation
+    recent_mrr: float | None  # of the latest facts the model can be asked for; None without any
+    recent_ranked: int
+    older_mrr: float | None  # of as many from before
+    validation_mrr: float | None  # what the model's own folder says
+
+    @property
+    def advice(self) -> str:
+        """Whether training again would pay, in one sentence."""
+        if self.new_relations:
+            some = ", ".join(f'"{name}"' for name in self.new_relations[:3])
+            more = f" and {len(self.new_relations) - 3} more" if len(self.new_relations) > 3 else ""
+            return (
+                f"Training again would pay: {self.unusable_facts:,} facts have relations the model does not know "
+                f"({some}{more})."
+            )
+        if self.new_facts == 0:
+            return "Training again would not pay: no facts came after training."
+        if self.recent_mrr is None or self.older_mrr is None or self.recent_ranked < FEW:
+            return f"Too early to tell: only {self.new_facts:,} facts came after training."
+        figures = f"new facts have an MRR of {self.recent_mrr:.3f}, older ones of {self.older_mrr:.3f}"
+        if self.recent_mrr < MUCH_WORSE * self.older_mrr:
+            return f"Training again would pay: {figures}."
+        if self.new_facts > MUCH_NEW * self.facts:
+            return f"Training again may pay: {self.new_facts / self.facts:.0%} of the facts are new, though {figures}."
+        return f"Training again would hardly pay: {figures}."
+
+    def to_dict(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**values, "new_relations": list(self.new_relations), "advice": self.advice}
+
+    def __str__(self) -> str:
+        return self.advice
+
+
+def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
+    """Compare the facts of now with those at the moment the model was trained."""
+    with kb.asking() as asking:
+        live = asking.live
+        changes = kb.store.changes_since(asking.attached.trained_until, 0, 0)
+        usable, facts = live.translate(changes.added), kb.store.triples()
+        recent = usable[len(usable) - min(sample, len(usable)) :]
+        keys = triple_keys(np.concatenate([facts, changes.added]))
+        older = _sample(live.translate(facts[~np.isin(keys[: len(facts)], keys[len(facts) :])]), sample)
+        unknown = live.relations.of_store[facts[:, 1]] >= live.num_relations
+        names = sorted({int(relation) for relation in live.relations.of_store[facts[unknown, 1]]})
+        return Drift(
+            facts=len(facts),
+            new_facts=len(changes.added),
+            gone_facts=len(changes.removed),
+            new_entities=len(live.newcomers()),
+            new_relations=tuple(live.relations.names[relation] for relation in names),
+            unusable_facts=int(unknown.sum()),
+            recent_mrr=_mrr(asking.answering, recent),
+            recent_ranked=len(recent),
+            older_mrr=_mrr(asking.answering, older),
+            validation_mrr=validation_mrr(asking),
+        )
+
+
+def validation_mrr(asking: Asking) -> float | None:
+    """The MRR that training measured, where the model's folder has it."""
+    try:
+        (report,) = [each for each in asking.saved.metrics["reports"] if each["split"] == "valid"][:1]
+        return float(report["protocols"]["all"][MRR])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _sample(facts: Triples, count: int) -> Triples:
+    """Some of the facts, always the same ones."""
+    if len(facts) <= count:
+        return facts
+    return facts[np.sort(np.random.default_rng(0).permutation(len(facts))[:count])]
+
+
+def _mrr(answering: Answering, facts: Triples) -> float | None:
+    """The mean reciprocal rank of stored facts, both ends asked, each left out while it is; ties share their mean."""
+    if len(facts) == 0:
+        return None
+    queries = both_sides(facts, answering.num_relations)
+    asked = queries.entities, queries.roles, queries.targets
+    ranks = [_rank(answering, row, *(int(part[place]) for part in asked)) for place, row in answering.withheld(*asked)]
+    return float(np.mean([1 / rank for rank in ranks]))
+
+
+def _rank(answering: Answering, row: Float[Tensor, " W"], entity: int, role: int, target: int) -> float:
+    """The filtered rank of the target among everybody's scores; last if nothing but its own fact tells of it."""
+    others = answering.live.graph.answers(entity, role).astype(np.int64)
+    known = row[torch.from_numpy(others[(others != target) & (others < len(row))])]
+    if target >= len(row) or row[target] == -torch.inf:
+        return float(1 + (row > -torch.inf).sum() - (known > -torch.inf).sum())
+    truth, same_query = row[target].view(1), torch.zeros(len(known), dtype=torch.int64, device=row.device)
+    optimistic, pessimistic = filtered_ranks(row[None], truth, same_query, known)
+    return float(optimistic + pessimistic) / 2

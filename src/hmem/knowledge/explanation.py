@@ -1,0 +1,151 @@
+"""Why an answer scored what it scored, line by line: the computation itself, with the facts it rests on.
+
+The contributions of all lines sum to `Reasons.total`. With the exact channel that is the answer's share p(x) = e^score:
+what was copied from stored facts, what was reached through neighbours in several steps, and what the memory as a whole
+gave (`dense`). Without it, it is the score −τ‖e_o − e_x‖² itself: what each stored fact adds to the match, what
+completing the memory adds, and the part that no fact decides (`rest`).
+
+A fact that is stored already is explained as if it were not: by the others.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from hmem.errors import EmptyNeighborhoodError
+from hmem.knowledge.answering import Answering
+from hmem.knowledge.records import Names3
+from hmem.knowledge.results import Table, cell
+from hmem.model.explain import Explanation, explain
+from hmem.model.index import LiveIndex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One line of an explanation."""
+
+    kind: str  # "fact", "path", "completion", "dense", "rest"
+    facts: tuple[Names3, ...]  # the stored facts it rests on: one, those along a path, or none in particular
+    contribution: float
+    weight: float | None = None  # how strongly the fact stands in the memory
+    match: float | None = None  # what it adds to the dense score, where that is not the contribution itself
+
+    @property
+    def text(self) -> str:
+        """The facts in one line of text, or what stands for them."""
+        said = {
+            "completion": "added by completing the memory",
+            "dense": "the memory as a whole",
+            "rest": "distance that no fact decides",
+        }
+        return said.get(self.kind) or ", ".join(" ".join(fact) for fact in self.facts)
+
+
+class Reasons(Table[Reason]):
+    """The lines of one explanation, the strongest first."""
+
+    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
+        "kind": pa.string(),
+        "text": pa.string(),
+        "contribution": pa.float64(),
+        "weight": pa.float64(),
+        "match": pa.float64(),
+        "facts": pa.list_(pa.list_(pa.string())),
+    }
+
+    def __init__(
+        self,
+        rows: Sequence[Reason],
+        *,
+        fact: Names3,
+        score: float,
+        total: float,
+        probability: float | None,
+        known: bool,
+    ) -> None:
+        super().__init__(rows)
+        self.fact = fact  # what is explained
+        self.score = score  # as the model ranks it
+        self.total = total  # what the contributions sum to: e^score with the exact channel, the score without
+        self.probability = probability  # calibrated; None where the model is not
+        self.known = known  # whether the fact is stored
+
+    def __repr__(self) -> str:
+        chance = "" if self.probability is None else f", probability {cell('probability', self.probability)}"
+        head = f"{' '.join(self.fact)}: score {cell('score', self.score)}{chance}"
+        head += " (stored; explained as if it were not)" if self.known else ""
+        return f"{head}\n{super().__repr__()}"
+
+    def _head(self) -> list[str]:
+        return [name for name in super()._head() if name != "facts"]
+
+    def _like(self, rows: Sequence[Reason]) -> "Reasons":
+        return Reasons(
+            rows, fact=self.fact, score=self.score, total=self.total, probability=self.probability, known=self.known
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Explained:
+    """An explanation in numbers, and whether its fact is stored."""
+
+    parts: Explanation
+    log_p: float
+    known: bool
+
+
+def explain_answer(answering: Answering, entity: int, role: int, answer: int) -> Explained:
+    """Take one score apart, with the fact left out of the graph if it is stored."""
+    live, fact = answering.live, answering.fact(entity, role, answer)
+    known = live.graph.contains(*fact)
+    with live.without(*fact) if known else nullcontext():
+        judged = answering.judge(*(np.array([number]) for number in (entity, role, answer)))
+        if judged.scores[0] == -np.inf:
+            raise EmptyNeighborhoodError(
+                f'"{live.entities.names[answer]}" has no {"other " if known else ""}fact that links it to what the '
+                "model knows, so it cannot be an answer yet and there is nothing to explain; add one first"
+            )
+        vectors = answering.vectors.current()
+        index = LiveIndex(live.graph, len(vectors.entities), answering.model.device)
+        parts = explain(answering.model, index, entity, role, answer, vectors)
+    return Explained(parts, float(judged.log_p[0]), known)
+
+
+def reasons_of(answering: Answering, entity: int, parts: Explanation) -> list[Reason]:
+    """The lines of an explanation, the strongest first and those that speak of no single fact last."""
+    is_exact = answering.model.exact is not None
+
+    def named(owner: int, role: int, filler: int) -> Names3:
+        entities, relations = answering.live.entities.names, answering.live.relations.names
+        head, relation, tail = answering.fact(owner, role, filler)
+        return entities[head], relations[relation], entities[tail]
+
+    columns = (parts.roles, parts.fillers, parts.weights, parts.matches, parts.copied)
+    lines = [
+        Reason(
+            kind="fact",
+            facts=(named(entity, role, filler),),
+            contribution=copied if is_exact else match,
+            weight=weight,
+            match=match if is_exact else None,
+        )
+        for role, filler, weight, match, copied in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    walks = zip(parts.path_roles.tolist(), parts.path_nodes.tolist(), parts.reached.tolist(), strict=True)
+    for roles, nodes, reached in walks:
+        steps = [step for step in zip([entity, *nodes], roles, nodes, strict=False) if step[1] >= 0]
+        lines.append(Reason(kind="path", facts=tuple(named(*step) for step in steps), contribution=reached))
+    lines.sort(key=lambda line: (-line.contribution, -(line.match or 0.0)))
+    if answering.model.config.stiffness < math.inf:
+        added, within = (0.0, parts.completion) if is_exact else (parts.completion, None)
+        lines.append(Reason(kind="completion", facts=(), contribution=added, match=within))
+    if is_exact:
+        lines.append(Reason(kind="dense", facts=(), contribution=parts.dense_share, match=parts.dense_score))
+    else:
+        lines.append(Reason(kind="rest", facts=(), contribution=parts.rest))
+    return lines

@@ -1,0 +1,94 @@
+"""A vector for everybody who has facts, whether training met them or not.
+
+The rows of a model come first, then those of the newcomers. A newcomer's row is read off its own facts (see
+`hmem.model.placing`), one entity at a time, so that it is the same to the last bit however many others there are and
+whatever was added and removed in between. The same holds for entities that a model lists but never met in training.
+Rows of entities that cannot be placed are zero, and marked as no candidates.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from hmem.knowledge.live import BLOCK, LiveGraph
+from hmem.model.hmem import HMem
+from hmem.model.index import LiveIndex
+from hmem.model.placing import place
+from hmem.model.vectors import Vectors
+
+
+class LiveVectors:
+    """A model's vectors, extended to the current facts of a live graph."""
+
+    _rows: Float[Tensor, "capacity de"]
+    _lengths: Float[Tensor, " capacity"]
+    _placed: Bool[Tensor, " capacity"]
+
+    @torch.inference_mode()
+    def __init__(self, model: HMem, live: LiveGraph) -> None:
+        self.model, self.live = model, live
+        self._trained = model.embeddings()
+        self._is_known: Bool[np.ndarray, " E"] = model.is_known.cpu().numpy()
+        self._rows, self._placed = self._trained.entities, model.is_known
+        self._lengths = self._rows.square().sum(1)
+        if not self._is_known.all():
+            self._make_room(live.num_trained)
+
+    @torch.inference_mode()
+    def current(self) -> Vectors:
+        """The vectors of this moment; to be used before the graph changes again."""
+        width = self.live.width
+        if width > len(self._rows):
+            blocks = -(-(width - self.live.num_trained) // BLOCK)
+            self._make_room(self.live.num_trained + BLOCK * (1 << (blocks - 1).bit_length()))
+        for entity in self._stale():
+            self._update(entity)
+        placed = None if width == self.live.num_trained and self._is_known.all() else self._placed[:width]
+        return Vectors(self._rows[:width], self._trained.roles, placed, self._lengths[:width])
+
+    def has_trained(self, entity: int) -> bool:
+        """Whether training gave this entity its vector."""
+        return entity < self.live.num_trained and bool(self._is_known[entity])
+
+    def is_placed(self, entity: int) -> bool:
+        """Whether the entity has a vector at this moment."""
+        vectors = self.current()
+        if entity >= len(vectors.entities):
+            return False
+        return vectors.placed is None or bool(vectors.placed[entity])
+
+    def _stale(self) -> list[int]:
+        """The entities whose row must be read off their facts again; those that training placed never move."""
+        touched = self.live.take_touched()
+        if touched is not None:
+            return sorted(entity for entity in touched if entity < len(self._rows) and not self.has_trained(entity))
+        self._rows[self.live.num_trained :] = 0
+        self._lengths[self.live.num_trained :] = 0
+        self._placed[self.live.num_trained :] = False
+        return [*np.flatnonzero(~self._is_known).tolist(), *self.live.newcomers().tolist()]
+
+    def _update(self, entity: int) -> None:
+        vector = self._place(entity) if self.live.has_facts(entity) else None
+        self._placed[entity] = vector is not None
+        if vector is None:
+            self._rows[entity].zero_()
+        else:
+            self._rows[entity] = vector
+        self._lengths[entity] = self._rows[entity].square().sum()
+
+    def _place(self, entity: int) -> Float[Tensor, " de"] | None:
+        """Where the entity's facts put it; None if none of them leads to somebody that training placed."""
+        device = self.model.device
+        index = LiveIndex(self.live.graph, self.live.num_trained, device)
+        edges = index.lookup(torch.tensor([entity], device=device))
+        edges = edges.select(self.model.is_known.index_select(0, edges.fillers))
+        return place(self.model, edges, self._trained)[0] if len(edges.query) else None
+
+    def _make_room(self, capacity: int) -> None:
+        """Rows for more newcomers, all empty; made seldom, since twice as many blocks are made each time."""
+        rows = self._trained.entities.new_zeros(capacity, self._trained.entities.shape[1])
+        lengths, placed = rows.new_zeros(capacity), torch.zeros(capacity, dtype=torch.bool, device=rows.device)
+        for new, old in ((rows, self._rows), (lengths, self._lengths), (placed, self._placed)):
+            new[: len(old)] = old
+        self._rows, self._lengths, self._placed = rows, lengths, placed

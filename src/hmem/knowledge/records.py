@@ -1,0 +1,58 @@
+"""What the store hands out: facts with their history, what a write did, what changed since."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from hmem.graph.triples import Triples
+
+Names3 = tuple[str, str, str]  # head, relation, tail by name
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFact:
+    """One line of a listing or of the history. Times are in UTC."""
+
+    head: str
+    relation: str
+    tail: str
+    added_at: datetime
+    source: str | None  # where it came from, as told when it was added
+    confidence: float | None
+    removed_at: datetime | None = None
+    removed_by: str | None = None  # the source of the removal
+
+    @property
+    def names(self) -> Names3:
+        return self.head, self.relation, self.tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a write did."""
+
+    moment: int  # the last moment of the file if nothing changed
+    changed: Triples  # the facts really added or removed, in the order given
+    unchanged: int  # those that were there already, or were not there to be removed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What happened after a moment, net: a fact that came and went appears in neither list."""
+
+    moment: int
+    entities: list[str]  # with ids from the number the caller has, on
+    relations: list[str]
+    added: Triples
+    removed: Triples
+
+
+def to_microseconds(time: datetime) -> int:
+    """Microseconds since 1970 in UTC. A time without zone is local time, as everywhere in Python."""
+    return (time.astimezone(UTC) - EPOCH) // MICROSECOND
+
+
+def to_time(microseconds: int) -> datetime:
+    return EPOCH + microseconds * MICROSECOND

@@ -1,0 +1,198 @@
+"""Answers as small tables: rows to loop over, columns to hand to pandas or Arrow, text to look at."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+
+import pyarrow as pa
+
+from hmem.errors import ConfigError
+from hmem.knowledge.records import Names3
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS_SHOWN = 20
+WIDEST = 40  # characters of a name that are shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """A fact and how good it is. `rank` counts from 1 among the answers to the same question."""
+
+    head: str
+    relation: str
+    tail: str
+    score: float  # as the model ranks; comparable within a question
+    probability: float | None  # calibrated; None where the model is not
+    known: bool  # whether the fact is stored; then the score is what it would be if it were not
+    rank: int
+    query: int | None = None  # which of several questions it answers, counted from 0
+
+    @property
+    def names(self) -> Names3:
+        return self.head, self.relation, self.tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Similar:
+    """An entity and the cosine between its vector and that of the one asked about."""
+
+    entity: str
+    similarity: float
+    rank: int
+    query: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A stored fact of an entity, with where and when it came from."""
+
+    head: str
+    relation: str
+    tail: str
+    source: str | None
+    added_at: datetime
+    confidence: float | None
+    query: int | None = None
+
+    @property
+    def names(self) -> Names3:
+        return self.head, self.relation, self.tail
+
+
+Row = TypeVar("Row")
+
+
+class Table(Sequence[Row], Generic[Row]):
+    """Rows of one kind. `table[0].score` is a value, `table[:3]` a table, `table.to_dicts()` plain data."""
+
+    SCHEMA: ClassVar[dict[str, pa.DataType]]  # in the order of the columns; `query` only where several were asked
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = list(rows)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        several = any(getattr(row, "query", None) is not None for row in self.rows)
+        return [name for name in self.SCHEMA if name != "query" or several]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Any: ...  # the same kind of table
+
+    def __getitem__(self, place: int | slice) -> Any:
+        return self._like(self.rows[place]) if isinstance(place, slice) else self.rows[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self.rows == other.rows
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One dictionary per row."""
+        return [{name: getattr(row, name) for name in self.columns} for row in self.rows]
+
+    def to_arrow(self) -> pa.Table:
+        columns = {
+            name: pa.array([getattr(row, name) for row in self.rows], self.SCHEMA[name]) for name in self.columns
+        }
+        return pa.table(columns)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A data frame; needs pandas."""
+        try:
+            frame: pd.DataFrame = self.to_arrow().to_pandas()
+        except ImportError as error:
+            raise ConfigError(f"to_pandas() needs pandas ({error}): pip install pandas, or use to_dicts()") from error
+        return frame
+
+    def __repr__(self) -> str:
+        return as_text([self._cells(row) for row in self.rows[:ROWS_SHOWN]], self._head(), len(self))
+
+    def _head(self) -> list[str]:
+        """The columns that have something to show."""
+        return [name for name in self.columns if any(getattr(row, name) is not None for row in self.rows[:ROWS_SHOWN])]
+
+    def _cells(self, row: Row) -> list[str]:
+        return [cell(name, getattr(row, name)) for name in self._head()]
+
+    def _like(self, rows: Sequence[Row]) -> Any:
+        """Other rows of the same kind."""
+        return type(self)(rows)
+
+
+FACT = {name: pa.string() for name in ("head", "relation", "tail")}
+
+
+class Predictions(Table[Prediction]):
+    """Facts with their scores, the best first; of several questions one after the other."""
+
+    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
+        "query": pa.int64(),
+        **FACT,
+        "score": pa.float64(),
+        "probability": pa.float64(),
+        "known": pa.bool_(),
+        "rank": pa.int64(),
+    }
+
+
+class Similars(Table[Similar]):
+    """Entities with their likeness, the most alike first."""
+
+    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
+        "query": pa.int64(),
+        "entity": pa.string(),
+        "similarity": pa.float64(),
+        "rank": pa.int64(),
+    }
+
+
+class Neighbours(Table[Neighbour]):
+    """Stored facts, those with the entity as head first."""
+
+    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
+        "query": pa.int64(),
+        **FACT,
+        "source": pa.string(),
+        "added_at": pa.timestamp("us", tz="UTC"),
+        "confidence": pa.float64(),
+    }
+
+
+def cell(name: str, value: object) -> str:
+    """A value as people read it. Only a calibrated probability is a percentage."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if name == "probability" and isinstance(value, float):
+        return f"{value:.1%}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M")
+    text = str(value)
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+
+
+def as_text(rows: list[list[str]], head: list[str], total: int) -> str:
+    """Columns side by side, as wide as they need to be."""
+    if not rows:
+        return "nothing"
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in [head, *rows]]
+    if total > len(rows):
+        lines.append(f"… {total - len(rows):,} more")
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,186 @@
+"""`hmem predict`, `explain`, `missing` and `similar`: tables for people, JSON for programs, names forgiven or not."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from hmem.knowledge.base import KnowledgeBase
+from tests.cli.conftest import Command
+
+PERCENT = r"(< 0\.1|> 99\.9|\d+(\.\d)?)%"
+
+
+@pytest.fixture
+def uncalibrated(zoo: str) -> str:
+    metrics = Path("model/metrics.json")
+    saved = json.loads(metrics.read_text())
+    del saved["calibration"]
+    metrics.write_text(json.dumps(saved))
+    return zoo
+
+
+def rows(out: str) -> list[list[str]]:
+    return [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.strip() and "─" not in line]
+
+
+# predict
+
+
+def test_predict_shows_the_likeliest_answers_with_their_probability(command: Command, zoo: str) -> None:
+    code, out, err = command("predict", zoo, "wolf.n.01", "hyponym", "-k", 3)
+    assert (code, err) == (0, "")
+    title, heading, *lines = rows(out)
+    assert title == ["wolf.n.01 hyponym ?"]
+    assert heading == ["tail", "probability"]
+    assert [line[0] for line in lines] == ["1", "2", "3"]
+    assert all(re.fullmatch(PERCENT, line[2]) for line in lines)
+    assert "timber_wolf.n.01" not in out  # is stored
+    with KnowledgeBase.open(zoo) as kb:
+        assert [line[1] for line in lines] == [each.tail for each in kb.predict("wolf.n.01", "hyponym", 3)]
+
+
+def test_predict_the_other_way_round(command: Command, zoo: str) -> None:
+    title, heading, *lines = rows(command("predict", zoo, "wolf.n.01", "hypernym", "--tail", "-k", 2).out)
+    assert (title, heading) == (["? hypernym wolf.n.01"], ["head", "probability"])
+    with KnowledgeBase.open(zoo) as kb:
+        expected = kb.predict("wolf.n.01", "hypernym", 2, direction="head")
+    assert [line[1] for line in lines] == [each.head for each in expected]
+
+
+def test_predict_all_marks_what_is_stored(command: Command, zoo: str) -> None:
+    out = command("predict", zoo, "wolf.n.01", "hyponym", "--all", "-k", 18).out
+    stored = [line[1] for line in rows(out) if line[-1] == "stored"]
+    assert stored == ["timber_wolf.n.01"]
+
+
+def test_predict_as_json(command: Command, zoo: str) -> None:
+    code, out, err = command("predict", zoo, "wolf.n.01", "hyponym", "-k", 2, "--json", "-")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["question"] == {"head": "wolf.n.01", "relation": "hyponym", "tail": None}
+    assert [each["rank"] for each in found["answers"]] == [1, 2]
+    assert all(0 < each["probability"] < 1 and each["score"] <= 0 for each in found["answers"])
+
+
+def test_without_calibration_there_are_no_percentages(command: Command, uncalibrated: str) -> None:
+    for question in (["predict", uncalibrated, "wolf.n.01", "hyponym"], ["missing", uncalibrated, "wolf.n.01"]):
+        code, out, err = command(*question)
+        assert code == 0
+        assert "%" not in out
+        assert "score" in out
+        assert err == "Scores are not calibrated: their order means something, their size does not.\n"
+    assert "%" not in command("explain", uncalibrated, "wolf.n.01", "hyponym", "white_wolf.n.01").out
+
+
+def test_a_fact_that_was_just_added_is_used(command: Command, zoo: str) -> None:
+    command("facts", "add", zoo, "dire_wolf.n.01", "hypernym", "wolf.n.01")
+    asked = ("predict", zoo, "dire_wolf.n.01", "hyponym", "--tail", "-k", 18)
+    assert "wolf.n.01" in command(*asked).out
+    answers = json.loads(command("predict", zoo, "wolf.n.01", "hyponym", "-k", 19, "--json", "-").out)["answers"]
+    assert "dire_wolf.n.01" in [each["tail"] for each in answers]  # as an answer too
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["predict", "zoo.kb", "timberwolf", "hyponym"], 'no entity "timberwolf"; did you mean timber_wolf.n.01?'),
+        (["predict", "zoo.kb", "wolf.n.01", "hyponim"], 'no relation "hyponim"; did you mean hyponym or hypernym?'),
+        (["missing", "zoo.kb", "wulf.n.01"], 'no entity "wulf.n.01"; did you mean'),
+        (["similar", "zoo.kb", "Wolff"], 'no entity "Wolff"; did you mean'),
+        (["explain", "zoo.kb", "wolf.n.01", "hyponym", "foxx"], 'no entity "foxx"; did you mean fox.n.01'),
+    ],
+)
+def test_misspelt_names_are_one_line_with_suggestions(
+    command: Command, zoo: str, arguments: list[str], message: str
+) -> None:
+    code, out, err = command(*arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"hmem: {message}")
+    assert err.count("\n") == 1
+
+
+def test_case_is_forgiven_aloud(command: Command, zoo: str) -> None:
+    code, out, err = command("predict", zoo, "Wolf.N.01", "Hyponym")
+    assert code == 0
+    assert err == 'entity "Wolf.N.01": taken for wolf.n.01\nrelation "Hyponym": taken for hyponym\n'
+    assert out == command("predict", zoo, "wolf.n.01", "hyponym").out
+
+
+def test_what_cannot_be_asked_says_why(command: Command, zoo: str) -> None:
+    command("facts", "add", zoo, "yak.n.01", "eats", "hay")
+    err = command("predict", zoo, "wolf.n.01", "eats").err
+    assert "trained before it came" in err
+    assert f"hmem train --from {zoo}" in err
+    command("facts", "remove", zoo, "yak.n.01", "eats", "hay")
+    assert (
+        'hmem: "yak.n.01" has no facts yet; add one with: hmem facts add zoo.kb'
+        in command("missing", zoo, "yak.n.01").err
+    )
+    command("kb", "create", "new.kb", "--facts", "-", given="a\tb\tc\n")
+    code, out, err = command("predict", "new.kb", "a", "b")
+    assert (code, out) == (1, "")
+    assert err.startswith("hmem: new.kb has no model")
+
+
+# missing and similar
+
+
+def test_missing_lists_whole_facts_that_are_not_stored(command: Command, zoo: str) -> None:
+    title, heading, *lines = rows(command("missing", zoo, "wolf.n.01", "-k", 5).out)
+    assert title == ["Missing about wolf.n.01"]
+    assert heading == ["head", "relation", "tail", "probability"]
+    assert lines
+    with KnowledgeBase.open(zoo) as kb:
+        for _, head, relation, tail, chance in lines:
+            assert "wolf.n.01" in (head, tail)
+            assert (head, relation, tail) not in kb
+            assert re.fullmatch(PERCENT, chance)
+    found = json.loads(command("missing", zoo, "wolf.n.01", "-k", 5, "--json", "-").out)
+    assert found["entity"] == "wolf.n.01"
+    assert [[each["head"], each["relation"], each["tail"]] for each in found["facts"]] == [line[1:4] for line in lines]
+
+
+def test_similar_lists_others_by_cosine(command: Command, zoo: str) -> None:
+    title, heading, *lines = rows(command("similar", zoo, "wolf.n.01", "-k", 4).out)
+    assert (title, heading) == (["Like wolf.n.01"], ["entity", "cosine"])
+    values = [float(line[-1]) for line in lines]
+    assert len(values) == 4
+    assert values == sorted(values, reverse=True)
+    assert "wolf.n.01" not in [line[0] for line in lines]
+    assert len(json.loads(command("similar", zoo, "wolf.n.01", "--json", "-").out)["similar"]) == 10
+
+
+# explain
+
+
+def test_explain_adds_up(command: Command, zoo: str) -> None:
+    command("facts", "add", zoo, "dire_wolf.n.01", "hypernym", "wolf.n.01")
+    command("facts", "add", zoo, "dire_wolf.n.01", "similar_to", "dog.n.01")
+    fact = ("wolf.n.01", "hyponym", "dire_wolf.n.01")
+    found = json.loads(command("explain", zoo, *fact, "--json", "-").out)
+    assert sum(each["contribution"] for each in found["reasons"]) == pytest.approx(math.exp(found["score"]), rel=1e-5)
+    assert found["stored"] is False
+    code, out, err = command("explain", zoo, *fact)
+    assert (code, err) == (0, "")
+    assert re.fullmatch(rf"wolf\.n\.01 hyponym dire_wolf\.n\.01   {PERCENT}", out.splitlines()[0])
+    assert "dire_wolf.n.01 hypernym wolf.n.01" in out
+
+
+def test_explain_says_that_a_stored_fact_is_stored(command: Command, zoo: str) -> None:
+    code, out, err = command("explain", zoo, "wolf.n.01", "hyponym", "timber_wolf.n.01")
+    assert code == 0
+    assert err == "This fact is stored. The lines say what the others would make of it.\n"
+    assert "timber_wolf.n.01 hypernym wolf.n.01" in out
+
+
+def test_explain_from_the_other_end(command: Command, zoo: str) -> None:
+    fact = ("wolf.n.01", "hyponym", "white_wolf.n.01")
+    one, other = (
+        json.loads(command("explain", zoo, *fact, *flag, "--json", "-").out)["score"] for flag in ([], ["--tail"])
+    )
+    with KnowledgeBase.open(zoo) as kb:
+        assert one == pytest.approx(kb.score(*fact), rel=1e-5)
+        assert other == pytest.approx(kb.score(*fact, direction="head"), rel=1e-5)

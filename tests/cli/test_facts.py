@@ -1,0 +1,372 @@
+"""`hmem facts`: what goes in comes out, what goes is remembered, and mistakes change nothing."""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from hmem.knowledge.store import Store
+from tests.cli.conftest import Command, tabbed
+from tests.conftest import TOY_TRAIN
+
+FACTS = sorted((head, relation, tail) for head, relation, tail in map(str.split, TOY_TRAIN.strip().splitlines()))
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+
+
+@pytest.fixture
+def kb(command: Command) -> str:
+    """The toy graph's facts without a model, which these commands have no use for."""
+    with Store.create("zoo.kb") as store:
+        store.add(FACTS, source="toy")
+    return "zoo.kb"
+
+
+def stored() -> set[tuple[str, ...]]:
+    with Store.open("zoo.kb") as store:
+        return {fact.names for fact in store.listing()}
+
+
+def rows(out: str) -> list[list[str]]:
+    """The cells of a printed table, its heading first; cells are two or more blanks apart."""
+    return [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.strip() and "─" not in line]
+
+
+# add
+
+
+def test_add_stores_a_fact_with_its_source_and_confidence(command: Command, kb: str) -> None:
+    fact = ("dire_wolf.n.01", "hypernym", "canine.n.02")
+    assert command("facts", "add", kb, *fact, "--source", "me", "--confidence", 0.75) == (
+        0,
+        "added: dire_wolf.n.01 hypernym canine.n.02\n",
+        "new entity: dire_wolf.n.01\n",
+    )
+    with Store.open(kb) as store:
+        (found,) = store.listing(head="dire_wolf.n.01")
+        assert (found.names, found.source, found.confidence) == (fact, "me", 0.75)
+    again = command("facts", "add", kb, *fact, "--source", "you")
+    assert again == (0, "stored already: dire_wolf.n.01 hypernym canine.n.02\n", "")
+
+
+def test_add_tells_of_names_that_look_alike(command: Command, kb: str) -> None:
+    code, out, err = command("facts", "add", kb, "Timber Wolf N.01", "Hypernym", "wolf.n.01")
+    assert (code, out) == (0, "added: Timber Wolf N.01 Hypernym wolf.n.01\n")
+    assert err == (
+        "new entity: Timber Wolf N.01; there is also timber_wolf.n.01\nnew relation: Hypernym; there is also hypernym\n"
+    )
+
+
+def test_add_reads_standard_input(command: Command, kb: str) -> None:
+    given = "yak.n.01\thypernym\tmammal.n.01\nyak.n.01\teats\tgräs\ndog.n.01\thypernym\tcanine.n.02\n"
+    assert command("facts", "add", kb, "-", given=given) == (
+        0,
+        "2 facts added, 1 stored already\n2 new entities, 1 new relation\n",
+        "",
+    )
+    assert {("yak.n.01", "eats", "gräs"), ("yak.n.01", "hypernym", "mammal.n.01")} <= stored()
+
+
+def test_a_bad_line_on_standard_input_stores_nothing(command: Command, kb: str) -> None:
+    before = stored()
+    code, out, err = command("facts", "add", kb, "-", given="yak\tis_a\tmammal\nyak\tis_a\n")
+    assert (code, out, err) == (1, "", "hmem: standard input:2: expected 3 tab-separated fields, found 2\n")
+    assert stored() == before
+    code, out, err = command("facts", "add", kb, "-", given="")
+    assert (code, out) == (1, "")
+    assert err.startswith("hmem: standard input")
+
+
+def test_standard_input_has_no_heading(command: Command, kb: str) -> None:
+    assert command("facts", "add", kb, "-", given="head\trelation\ttail\n").out.startswith("added: head relation tail")
+
+
+def test_names_that_look_like_options_or_hold_anything(command: Command, kb: str) -> None:
+    fact = ("--head", "[b]is a[/b]", 'say "ä\n😀"')
+    assert command("facts", "add", kb, "--", *fact).out == 'added: --head [b]is a[/b] say "ä\\n😀"\n'
+    assert fact in stored()
+    listed = command("facts", "list", kb, "--head=--head").out
+    assert 'say "ä\\n😀"' in listed
+    assert json.loads(command("facts", "list", kb, "--head=--head", "--json", "-").out)[0]["tail"] == fact[2]
+    assert command("facts", "remove", kb, "--", *fact).code == 0
+    assert fact not in stored()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["a", "b"], 2, "expected HEAD RELATION TAIL, or - for standard input; received 2: a b"),
+        (["a", "b", "c", "d"], 2, "expected HEAD RELATION TAIL, or - for standard input; received 4: a b c d"),
+        (["", "b", "c"], 1, "expected a head, received empty text"),
+    ],
+)
+def test_what_is_no_fact_is_refused(command: Command, kb: str, arguments: list[str], code: int, message: str) -> None:
+    assert command("facts", "add", kb, *arguments) == (code, "", f"hmem: {message}\n")
+
+
+def test_a_knowledge_base_that_is_not_there(command: Command) -> None:
+    for verb in (["add", "zoo.kb", "a", "b", "c"], ["list", "zoo.kb"], ["export", "zoo.kb", "-"]):
+        code, out, err = command("facts", *verb)
+        assert (code, out) == (1, "")
+        assert err == "hmem: there is no knowledge base zoo.kb; make one with: hmem kb create zoo.kb\n"
+
+
+def test_json_of_what_was_written(command: Command, kb: str) -> None:
+    added = json.loads(command("facts", "add", kb, "yak", "eats", "grass", "--json", "-").out)
+    assert added == {"added": 1, "stored_before": 0, "new_entities": ["yak", "grass"], "new_relations": ["eats"]}
+    code, out, _ = command("facts", "remove", kb, "yak", "eats", "grass", "--json", "done.json")
+    assert (code, out) == (0, "removed: yak eats grass\n")
+    assert json.loads(Path("done.json").read_text()) == {"removed": 1, "not_stored": 0}
+
+
+# remove
+
+
+def test_remove_forgets_a_fact_but_not_its_history(command: Command, kb: str) -> None:
+    fact = ("dog.n.01", "hypernym", "canine.n.02")
+    assert command("facts", "remove", kb, *fact, "--source", "me") == (0, f"removed: {' '.join(fact)}\n", "")
+    assert fact not in stored()
+    code, out, err = command("facts", "remove", kb, *fact)
+    assert (code, out) == (1, "")
+    assert err == f"hmem: zoo.kb does not hold {' '.join(fact)}; see: hmem facts list zoo.kb --head dog.n.01\n"
+    first, second = rows(command("facts", "history", kb, *fact).out)[1:]
+    assert first[1:] == ["removed", *fact, "me"]
+    assert second[1:] == ["added", *fact, "toy"]
+
+
+def test_remove_reads_standard_input(command: Command, kb: str) -> None:
+    given = "dog.n.01\thypernym\tcanine.n.02\ndog.n.01\thypernym\twolf.n.01\n"
+    assert command("facts", "remove", kb, "-", given=given) == (0, "1 fact removed, 1 not stored\n", "")
+    assert len(stored()) == len(FACTS) - 1
+
+
+# Names as people type them
+
+
+def test_a_misspelt_name_is_an_error_with_what_may_have_been_meant(command: Command, kb: str) -> None:
+    before = stored()
+    for verb in (["list", kb, "--head", "timberwolf"], ["remove", kb, "timberwolf", "hypernym", "wolf.n.01"]):
+        assert command("facts", *verb) == (
+            1,
+            "",
+            'hmem: no entity "timberwolf"; did you mean timber_wolf.n.01?\n',
+        )
+    assert command("facts", "list", kb, "--relation", "hypernim").err == (
+        'hmem: no relation "hypernim"; did you mean hypernym or hyponym?\n'
+    )
+    assert command("facts", "list", kb, "--tail", "Zürich").err == 'hmem: no entity "Zürich"\n'
+    assert stored() == before
+
+
+def test_case_and_punctuation_are_forgiven_aloud(command: Command, kb: str) -> None:
+    code, out, err = command("facts", "list", kb, "--head", "Timber-Wolf N01")
+    assert (code, err) == (0, 'entity "Timber-Wolf N01": taken for timber_wolf.n.01\n')
+    assert rows(out)[1][:3] == ["timber_wolf.n.01", "hypernym", "wolf.n.01"]
+    command("facts", "add", kb, "TIMBER_WOLF.n.01", "hypernym", "wolf.n.01")
+    assert command("facts", "list", kb, "--head", "Timber-Wolf N01").err == (
+        'hmem: no entity "Timber-Wolf N01"; did you mean TIMBER_WOLF.n.01 or timber_wolf.n.01?\n'
+    )
+    assert command("facts", "list", kb, "--head", "timber_wolf.n.01").err == ""
+
+
+# list and history
+
+
+def test_list_shows_facts_oldest_first_and_says_when_there_are_more(command: Command, kb: str) -> None:
+    code, out, err = command("facts", "list", kb, "--limit", 3)
+    heading, *lines = rows(out)
+    assert code == 0
+    assert heading == ["head", "relation", "tail", "added", "source"]
+    assert [tuple(line[:3]) for line in lines] == FACTS[:3]
+    assert all(re.fullmatch(TIME, line[3]) and line[4] == "toy" for line in lines)
+    assert err == "The first 3. --limit 0 shows all; hmem facts export zoo.kb FILE writes them to a file.\n"
+    code, out, err = command("facts", "list", kb, "--limit", 0)
+    assert (len(rows(out)) - 1, err) == (len(FACTS), "")
+    code, out, err = command("facts", "list", kb, "--limit", len(FACTS))
+    assert (len(rows(out)) - 1, err) == (len(FACTS), "")
+
+
+def test_list_by_head_relation_and_tail(command: Command, kb: str) -> None:
+    for option, place, name in (("--head", 0, "dog.n.01"), ("--relation", 1, "part_of"), ("--tail", 2, "wolf.n.01")):
+        found = json.loads(command("facts", "list", kb, option, name, "--limit", 0, "--json", "-").out)
+        assert [(each["head"], each["relation"], each["tail"]) for each in found] == [
+            fact for fact in FACTS if fact[place] == name
+        ]
+    assert command("facts", "list", kb, "--head", "dog.n.01", "--tail", "lion.n.01") == (
+        0,
+        "",
+        "zoo.kb holds no such fact\n",
+    )
+
+
+def test_confidence_is_a_column_only_where_somebody_gave_one(command: Command, kb: str) -> None:
+    command("facts", "add", kb, "yak", "eats", "grass", "--confidence", 0.5)
+    heading, line = rows(command("facts", "list", kb, "--head", "yak").out)
+    assert (heading[-1], line[-2:]) == ("confidence", ["–", "0.50"])
+
+
+def test_the_past_can_be_listed_and_exported(command: Command, kb: str) -> None:
+    with Store.open(kb) as store:
+        then = store.history(limit=1)[0].added_at
+    command("facts", "remove", kb, "dog.n.01", "hypernym", "canine.n.02")
+    command("facts", "add", kb, "yak", "eats", "grass")
+    now = [("list", kb, "--limit", 0, "--json", "-"), ("export", kb, "-")]
+    assert len(json.loads(command("facts", *now[0]).out)) == len(FACTS)
+    assert command("facts", *now[1]).out.splitlines()[-1] == "yak\teats\tgrass"
+    past = then.isoformat()
+    found = json.loads(command("facts", *now[0], "--as-of", past).out)
+    assert [(each["head"], each["relation"], each["tail"]) for each in found] == FACTS
+    assert command("facts", *now[1], "--as-of", past).out == "".join("\t".join(fact) + "\n" for fact in FACTS)
+    assert command("facts", "export", kb, "-", "--as-of", "1999-12-31").out == ""
+    assert command("facts", "list", kb, "--as-of", "last week") == (
+        2,
+        "",
+        'hmem: "last week" is no date or time; expected one such as 2026-05-01, "2026-05-01 12:30" or '
+        "2026-05-01T12:30:00Z\n",
+    )
+
+
+def test_a_time_without_zone_is_local(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hmem.cli.options import parse_time
+
+    moment = datetime(2026, 5, 1, 10, tzinfo=UTC)
+    assert parse_time("2026-05-01T12:00+02:00") == moment
+    assert parse_time("2026-05-01T10:00Z") == moment
+    assert parse_time(moment.astimezone().replace(tzinfo=None).isoformat()) == moment
+
+
+def test_history_of_everything_is_newest_first(command: Command, kb: str) -> None:
+    command("facts", "remove", kb, "dog.n.01", "hypernym", "canine.n.02", "--source", "me")
+    command("facts", "add", kb, "dog.n.01", "hypernym", "canine.n.02", "--source", "sorry")
+    code, out, err = command("facts", "history", kb, "--limit", 2)
+    heading, first, second = rows(out)
+    assert heading == ["when", "what", "head", "relation", "tail", "source"]
+    assert (first[1], first[-1], second[1], second[-1]) == ("added", "sorry", "removed", "me")
+    assert (code, err) == (0, "The newest 2; --limit 0 shows all.\n")
+    events = json.loads(command("facts", "history", kb, "dog.n.01", "hypernym", "--json", "-").out)
+    assert [event["what"] for event in events] == ["added", "removed", "added"]
+    assert events == sorted(events, key=lambda event: event["at"], reverse=True)
+    assert len(json.loads(command("facts", "history", kb, "--limit", 0, "--json", "-").out)) == len(FACTS) + 2
+
+
+def test_an_empty_knowledge_base_says_so(command: Command) -> None:
+    Store.create("new.kb").close()
+    assert command("facts", "list", "new.kb") == (0, "", "new.kb holds no facts yet\n")
+    assert command("facts", "history", "new.kb") == (0, "", "nothing has happened yet in new.kb\n")
+    assert command("facts", "export", "new.kb", "all.tsv") == (0, "all.tsv: 0 facts\n", "")
+
+
+# import and export
+
+
+def test_import_reads_any_format_and_says_what_was_new(command: Command, kb: str) -> None:
+    Path("more.csv").write_text("from,type,to\nyak,eats,grass\nyak,eats,hay\nyak,eats,hay\n")
+    Path("again.tsv").write_text(tabbed(TOY_TRAIN))
+    assert command("facts", "import", kb, "more.csv", "again.tsv") == (
+        0,
+        f"more.csv: 2 facts added, 1 stored already\nagain.tsv: 0 facts added, {len(FACTS)} stored already\n"
+        "3 new entities, 1 new relation\n",
+        "",
+    )
+    with Store.open(kb) as store:
+        assert {fact.source for fact in store.listing(head="yak")} == {"more.csv"}
+    found = json.loads(command("facts", "import", kb, "more.csv", "--source", "me", "--json", "-").out)
+    assert found["files"] == [{"file": "more.csv", "read": 3, "added": 0, "stored_before": 3}]
+
+
+def test_import_takes_another_knowledge_base_as_it_is_or_was(command: Command, kb: str) -> None:
+    command("facts", "add", kb, "yak", "eats", "grass")
+    for number, (source, expected) in enumerate((("zoo.kb", len(FACTS) + 1), ("zoo.kb@1", len(FACTS)))):
+        Store.create(f"copy{number}.kb").close()
+        out = command("facts", "import", f"copy{number}.kb", source).out
+        assert out.startswith(f"{source}: {expected} facts added, 0 stored already\n")
+    Store.create("empty.kb").close()
+    assert command("facts", "import", kb, "empty.kb").out == "empty.kb: 0 facts added, 0 stored already\n"
+
+
+def test_import_takes_standard_input_and_columns(command: Command, kb: str) -> None:
+    assert command("facts", "import", kb, "-", given="yak\teats\tgrass\n").out == (
+        "standard input: 1 fact added, 0 stored already\n2 new entities, 1 new relation\n"
+    )
+    Path("wide.csv").write_text("id;a;b;c\n1;grass;eaten_by;yak\n")
+    done = command("facts", "import", kb, "wide.csv", "--columns", "1,2,3", "--delimiter", ";", "--header")
+    assert done.out == "wide.csv: 1 fact added, 0 stored already\n0 new entities, 1 new relation\n"
+    assert ("grass", "eaten_by", "yak") in stored()
+
+
+def test_a_file_that_cannot_be_read_keeps_all_others_out(command: Command, kb: str) -> None:
+    Path("good.tsv").write_text("yak\teats\tgrass\n")
+    Path("bad.tsv").write_text("yak\teats\n")
+    before = stored()
+    code, out, err = command("facts", "import", kb, "good.tsv", "bad.tsv")
+    assert (code, out) == (1, "")
+    assert err.startswith("hmem: bad.tsv:1: expected 3 tab-separated fields")
+    assert stored() == before
+
+
+@pytest.mark.parametrize("name", ["all.tsv", "all.tsv.gz", "all.csv", "all.csv.zst", "all.parquet"])
+def test_what_is_exported_can_be_imported(command: Command, kb: str, name: str) -> None:
+    odd = ('"quoted"@en', "says, maybe", "ünïcode \u2028 [x]")
+    command("facts", "add", kb, *odd)
+    assert command("facts", "export", kb, name) == (0, f"{name}: {len(FACTS) + 1} facts\n", "")
+    assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []
+    Store.create("copy.kb").close()
+    assert command("facts", "import", "copy.kb", name).code == 0
+    with Store.open("copy.kb") as store:
+        assert [fact.names for fact in store.listing()] == [*FACTS, odd]
+
+
+def test_the_formats_are_what_others_expect(command: Command, kb: str) -> None:
+    for name in ("all.tsv.gz", "all.csv", "all.parquet"):
+        command("facts", "export", kb, name)
+    assert gzip.decompress(Path("all.tsv.gz").read_bytes()).decode() == "".join(
+        "\t".join(fact) + "\n" for fact in FACTS
+    )
+    assert Path("all.csv").read_text().splitlines()[0] == '"head","relation","tail"'
+    assert pq.read_table("all.parquet").to_pylist()[0] == dict(zip(("head", "relation", "tail"), FACTS[0], strict=True))
+    assert command("facts", "export", kb, "-", "--format", "csv").out == Path("all.csv").read_text()
+
+
+def test_what_tsv_cannot_hold_is_said_and_nothing_is_written(command: Command, kb: str) -> None:
+    Path("all.tsv").write_text("precious")
+    command("facts", "add", kb, "two\nlines", "is_a", "name")
+    code, out, err = command("facts", "export", kb, "all.tsv")
+    assert (code, out) == (1, "")
+    assert err == (
+        "hmem: the name 'two\\nlines' has a tab or a line end in it, and cannot be written as TSV; "
+        "CSV and Parquet can hold it\n"
+    )
+    assert Path("all.tsv").read_text() == "precious"
+    command("facts", "export", kb, "all.csv")
+    Store.create("copy.kb").close()
+    command("facts", "import", "copy.kb", "all.csv")
+    with Store.open("copy.kb") as store:
+        assert "two\nlines" in store.entity_names()
+
+
+def test_a_format_nobody_knows(command: Command, kb: str) -> None:
+    assert command("facts", "export", kb, "all.xlsx") == (
+        2,
+        "",
+        'hmem: "all.xlsx": expected .tsv, .csv or .parquet, or --format with one of tsv, csv, parquet\n',
+    )
+    assert command("facts", "export", kb, "all.tsv", "--format", "xml").code == 2
+    assert command("facts", "export", kb, "no/such/folder.tsv").err.startswith("hmem: ")
+
+
+def test_a_pipe_in_a_process_of_its_own(command: Command, kb: str) -> None:
+    """Exported and added through real pipes; these commands never import torch."""
+    code = "import sys; sys.argv[0] = 'hmem'\nfrom hmem.cli.main import main\ntry:\n    main()\nfinally:\n"
+    code += "    assert 'torch' not in sys.modules"
+    hmem = [sys.executable, "-c", code, "facts"]
+    exported = subprocess.run([*hmem, "export", kb, "-"], capture_output=True, env=os.environ, check=True)
+    Store.create("copy.kb").close()
+    added = subprocess.run([*hmem, "add", "copy.kb", "-"], input=exported.stdout, capture_output=True)
+    assert (added.returncode, added.stderr) == (0, b"")
+    assert added.stdout.decode().startswith(f"{len(FACTS)} facts added, 0 stored already\n")

@@ -1,0 +1,352 @@
+"""Probabilities that mean what they say: the steps are the best monotone ones, and the error is measured honestly."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmem.errors import CheckpointError, DataError
+from hmem.evaluation import calibration
+from hmem.evaluation.calibration import (
+    BINS,
+    Calibration,
+    calibrate,
+    calibration_of,
+    expected_calibration_error,
+    isotonic,
+    log_probabilities,
+)
+from hmem.graph.dataset import Dataset
+from hmem.graph.names import Vocabulary
+from hmem.graph.triples import as_triples
+from hmem.model.hmem import ModelScorer
+from hmem.model.index import FrozenIndex
+from tests.model.problems import ENTITIES, RELATIONS, random_facts, random_model, small
+from tests.oracles_graph import SetGraph, TableScorer
+
+# Few different values, so that there are ties; 0 to 1 in steps that add up exactly
+MARKS = st.lists(st.tuples(st.integers(-12, 0), st.booleans()), min_size=1, max_size=40)
+
+
+def columns(marks: list[tuple[int, bool]]) -> tuple[np.ndarray, np.ndarray]:
+    log_p, is_true = zip(*marks, strict=True)
+    return np.array(log_p, dtype=np.float64), np.array(is_true)
+
+
+# The steps
+
+
+@given(MARKS)
+def test_the_steps_are_the_monotone_function_nearest_to_the_marks(marks: list[tuple[int, bool]]) -> None:
+    """By the max-min formula: the best value at x is the largest over a ≤ x of the smallest mean over [a, b], b ≥ x."""
+    log_p, is_true = columns(marks)
+    points = np.unique(log_p)
+
+    def mean(low: float, high: float) -> float:
+        return float(is_true[(log_p >= low) & (log_p <= high)].mean())
+
+    found = isotonic(log_p, is_true)(points)
+    assert isotonic(log_p, is_true, np.full(len(log_p), 0.5))(points).tolist() == found.tolist()
+    for x, value in zip(points, found, strict=True):
+        best = max(min(mean(low, high) for high in points[points >= x]) for low in points[points <= x])
+        if 0 < best < 1:
+            assert value == pytest.approx(best, abs=1e-12)
+
+
+@given(MARKS, st.lists(st.floats(-30, 5), min_size=1, max_size=20))
+def test_a_likelier_candidate_is_never_less_probable_and_nothing_is_certain(
+    marks: list[tuple[int, bool]], others: list[float]
+) -> None:
+    chances = isotonic(*columns(marks))(np.sort(np.array(others)))
+    assert (np.diff(chances) >= 0).all()
+    assert ((chances > 0) & (chances < 1)).all()
+
+
+def test_the_ends_stay_away_from_certainty_by_what_they_were_counted_from() -> None:
+    log_p = np.array([-9.0] * 8 + [-5.0] * 4 + [-1.0] * 18)
+    is_true = np.array([False] * 8 + [True, False] * 2 + [True] * 18)
+    steps = isotonic(log_p, is_true)
+    assert steps.values.tolist() == [1 / 10, 1 / 2, 19 / 20]
+    assert steps.starts.tolist() == [-9, -7, -3]  # half-way between the marks
+    assert steps(np.array([-np.inf, -7.1, -7.0, 0.0])).tolist() == [1 / 10, 1 / 10, 1 / 2, 19 / 20]
+    assert np.isnan(steps(np.array([np.nan]))).all()
+
+
+def test_an_end_counted_from_little_does_not_overtake_its_neighbour() -> None:
+    log_p = np.array([-9.0] + [-5.0] * 10 + [-1.0])
+    is_true = np.array([False] + [True] + [False] * 9 + [True])
+    assert isotonic(log_p, is_true).values == pytest.approx([1 / 10, 1 / 10, 2 / 3])
+    everything = isotonic(np.array([-1.0]), np.array([True]))
+    assert everything.values == pytest.approx([2 / 3])
+
+
+@given(MARKS, st.lists(st.integers(1, 4), min_size=40, max_size=40))
+def test_a_weight_is_so_many_marks(marks: list[tuple[int, bool]], weights: list[int]) -> None:
+    log_p, is_true = columns(marks)
+    times = np.array(weights[: len(marks)])
+    weighted, repeated = (
+        isotonic(log_p, is_true, times.astype(np.float64)),
+        isotonic(*(np.repeat(x, times) for x in (log_p, is_true))),
+    )
+    assert weighted.starts.tolist() == repeated.starts.tolist()
+    inside = (repeated.values > 0) & (repeated.values < 1)
+    inside[[0, -1]] = False  # the ends stay away from certainty by the number of marks, not by their weight
+    assert weighted.values[inside] == pytest.approx(repeated.values[inside], abs=1e-12)
+
+
+def test_neighbouring_floats_stay_apart() -> None:
+    low = -1.0
+    high = float(np.nextafter(low, 0))
+    steps = isotonic(np.array([low] * 4 + [high] * 4), np.array([False] * 4 + [True] * 4))
+    assert steps(np.array([low, high])) == pytest.approx([1 / 6, 5 / 6])
+
+
+# The error
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=60))
+def test_the_error_is_that_of_a_loop_over_bins(pairs: list[tuple[float, bool]]) -> None:
+    chance, is_true = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    gaps = dict.fromkeys(range(BINS), 0.0)
+    for value, truth in pairs:
+        below, level = sum(other < value for other, _ in pairs), sum(other == value for other, _ in pairs)
+        gaps[min(int((below + level / 2) * BINS / len(pairs)), BINS - 1)] += value - truth
+    assert expected_calibration_error(chance, is_true) == pytest.approx(
+        sum(map(abs, gaps.values())) / len(pairs), abs=1e-12
+    )
+
+
+def test_being_right_on_average_is_not_enough() -> None:
+    is_true = np.array([True, False] * 500)
+    assert expected_calibration_error(np.full(1000, 0.5), is_true) == 0
+    assert expected_calibration_error(np.full(1000, 0.9), is_true) == pytest.approx(0.4)
+    wrong_way_round = np.where(is_true, 0.1, 0.9)
+    assert expected_calibration_error(wrong_way_round, is_true) == pytest.approx(0.9)
+
+
+def test_overconfidence_is_found_and_mended() -> None:
+    """A model that is twice as sure as it should be: its own probabilities are wrong, the calibrated ones are not."""
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(-6, 0, 20_000)
+    is_true = rng.random(20_000) < np.exp(truth)
+    log_p = 2 * truth
+    made = calibration_of(log_p, is_true, np.arange(20_000) // 50)
+    assert expected_calibration_error(np.exp(log_p), is_true) > 0.05
+    assert made.error is not None
+    assert made.error < 0.01
+    at = np.array([-6.0, -2.0, -0.4])
+    assert made.probability(at) == pytest.approx(np.exp(at / 2), abs=0.04)
+    assert (made.questions, made.candidates, made.base_rate) == (400, 20_000, is_true.mean())
+
+
+def test_each_half_of_the_questions_is_judged_by_the_other() -> None:
+    rng = np.random.default_rng(1)
+    question = np.repeat(np.arange(100, 121), 5)  # any numbers will do
+    log_p = rng.normal(size=len(question)).round(1)
+    is_true = rng.random(len(question)) < 0.4
+    made = calibration_of(log_p, is_true, question, seed=3)
+    first = set((100 + np.flatnonzero(np.random.default_rng(3).permutation(21) % 2)).tolist())
+    in_first = np.array([each in first for each in question.tolist()])
+    chance = np.where(
+        in_first,
+        isotonic(log_p[~in_first], is_true[~in_first])(log_p),
+        isotonic(log_p[in_first], is_true[in_first])(log_p),
+    )
+    assert made.error == expected_calibration_error(chance, is_true)
+    best = [max(np.flatnonzero(question == each), key=lambda row: log_p[row]) for each in range(100, 121)]
+    assert made.top_error == expected_calibration_error(chance[best], is_true[best])
+
+
+def test_one_question_gives_steps_but_no_error() -> None:
+    made = calibration_of(np.array([-2.0, -1.0]), np.array([False, True]), np.array([7, 7]))
+    assert (made.questions, made.error, made.top_error) == (1, None, None)
+    assert made.probability(np.array([-2.0, -1.0])) == pytest.approx([1 / 3, 2 / 3])
+
+
+# The folder
+
+
+def some_calibration() -> Calibration:
+    rng = np.random.default_rng(0)
+    log_p = np.log(rng.random(300)).astype(np.float32).astype(np.float64)
+    made = calibration_of(log_p, rng.random(300) < np.exp(log_p), np.arange(300) // 10)
+    return replace(made, any_steps=isotonic(log_p, rng.random(300) < np.exp(log_p) / 2))
+
+
+def test_json_gives_back_the_same_probabilities() -> None:
+    made = some_calibration()
+    read = Calibration.from_dict(json.loads(json.dumps(made.to_dict(), allow_nan=False)))
+    at = np.linspace(-8, 0, 1000)
+    for kind in (False, True):
+        assert read.probability(at, any_question=kind).tolist() == made.probability(at, any_question=kind).tolist()
+    assert read.to_dict() == made.to_dict()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"method": "platt"},
+        {"steps": {"log_p": [], "probability": [0.1]}},
+        {"steps": {"log_p": [], "probability": []}},
+        {"steps": {"log_p": [-1.0, -2.0], "probability": [0.1, 0.2]}},
+        {"steps": {"log_p": [-2.0, -1.0], "probability": [0.2, 0.1]}},
+        {"steps": {"log_p": [-2.0], "probability": [1.5]}},
+        {"steps": {"log_p": [-2.0], "probability": ["much"]}},
+        {"steps": None},
+        {"any_steps": {"log_p": [-2.0], "probability": [-1.0]}},
+        {"any_steps": ...},
+        {"error": ...},
+    ],
+)
+def test_what_is_not_a_calibration_is_refused(change: dict[str, Any]) -> None:
+    saved = {name: value for name, value in (some_calibration().to_dict() | change).items() if value is not ...}
+    with pytest.raises(CheckpointError, match=r"calibration in metrics\.json cannot be used"):
+        Calibration.from_dict(saved)
+
+
+# What is asked
+
+
+def test_distances_become_log_probabilities_and_log_probabilities_stay() -> None:
+    facts = random_facts(0)
+    index = FrozenIndex(dataset_of(facts).inference_graph("train"))
+    stored = SetGraph(facts, RELATIONS)
+    entities, roles = torch.arange(ENTITIES), torch.arange(ENTITIES) % (2 * RELATIONS)
+    excluded = torch.zeros(ENTITIES, ENTITIES, dtype=torch.bool)
+    for row, role in enumerate(roles.tolist()):
+        excluded[row, stored.answers(row, role)] = True
+    for name in ("tpr-inf", "recall"):
+        scores = ModelScorer(random_model(small(name).memory, 0), index).score(entities, roles)
+        log_p = log_probabilities(scores, excluded)
+        assert log_p.exp().sum(1).tolist() == pytest.approx([1.0] * ENTITIES)
+        assert (log_p[excluded] == -torch.inf).all()
+        if name == "recall":
+            assert torch.allclose(log_p[~excluded], scores[~excluded])
+    everyone = torch.ones(1, 3, dtype=torch.bool)
+    assert log_probabilities(torch.zeros(1, 3), everyone).tolist() == [[-np.inf] * 3]
+
+
+def dataset_of(train: list[tuple[int, int, int]], valid: list[tuple[int, int, int]] | None = None) -> Dataset:
+    vocab = Vocabulary(map(str, range(ENTITIES)), map(str, range(RELATIONS)))
+    nothing = as_triples([])
+    return Dataset(name="random", vocab=vocab, train=as_triples(train), valid=as_triples(valid or []), test=nothing)
+
+
+def split(seed: int) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
+    facts = random_facts(seed, facts=60)
+    order = np.random.default_rng(seed).permutation(len(facts)).tolist()
+    return [facts[row] for row in order[10:]], [facts[row] for row in order[:10]]
+
+
+def table_scorer(seed: int) -> TableScorer:
+    rng = torch.Generator().manual_seed(seed)
+    return TableScorer(torch.randn(ENTITIES, 2 * RELATIONS, ENTITIES, generator=rng, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("budget", [None, 1])
+def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if budget is not None:
+        monkeypatch.setattr(calibration, "BUDGET", budget)
+    for seed in range(4):
+        train, valid = split(seed)
+        scorer, stored, asked = table_scorer(seed), SetGraph(train, RELATIONS), SetGraph(valid, RELATIONS)
+        questions = sorted({(e, r) for e in range(ENTITIES) for r in range(2 * RELATIONS) if asked.answers(e, r)})
+        expected = []
+        for number, (entity, role) in enumerate(questions):
+            rivals = [x for x in range(ENTITIES) if x not in stored.answers(entity, role)]
+            scores = scorer.table[entity, role, rivals]
+            log_p = (scores - scores.logsumexp(0)).tolist()
+            best = sorted(zip(log_p, rivals, strict=True), reverse=True)[:4]
+            expected += [(value, x in asked.answers(entity, role), number) for value, x in best]
+        found = calibration._look(scorer, dataset_of(train, valid), np.array(questions), 4)
+        assert found[0].tolist() == pytest.approx([mark[0] for mark in expected], abs=1e-12)
+        assert found[1].tolist() == [mark[1] for mark in expected]
+        assert found[2].tolist() == [mark[2] for mark in expected]
+        assert scorer.largest_batch == (1 if budget else len(questions))
+        made = calibrate(scorer, dataset_of(train, valid), depth=4)
+        assert made is not None
+        assert replace(made, any_steps=None).to_dict() == calibration_of(*found).to_dict()
+
+
+def test_of_any_question_about_an_entity_less_is_true() -> None:
+    """With few roles all of them are asked, and the shares are those of counting."""
+    train, valid = split(1)
+    scorer, stored, asked = table_scorer(1), SetGraph(train, RELATIONS), SetGraph(valid, RELATIONS)
+    made = calibrate(scorer, dataset_of(train, valid))
+    assert made is not None
+    assert made.any_steps is not None
+    everybody = sorted({end for head, _, tail in valid for end in (head, tail)})
+    log_p, is_true = [], []
+    for entity in everybody:
+        for role in range(2 * RELATIONS):
+            rivals = [x for x in range(ENTITIES) if x not in stored.answers(entity, role)]
+            scores = scorer.table[entity, role, rivals]
+            log_p += (scores - scores.logsumexp(0)).tolist()
+            is_true += [x in asked.answers(entity, role) for x in rivals]
+    expected = isotonic(np.array(log_p), np.array(is_true))
+    at = np.linspace(-6, 0, 50)
+    assert made.probability(at, any_question=True) == pytest.approx(expected(at), abs=1e-9)
+    assert made.probability(at, any_question=True).mean() < made.probability(at).mean()
+    assert replace(made, any_steps=None).probability(at, any_question=True).tolist() == made.probability(at).tolist()
+
+
+def test_a_few_roles_stand_for_all() -> None:
+    asked = np.array([(4, 0), (4, 7), (9, 3)])
+    pairs, weights = calibration._any_questions(asked, 100, 0)
+    assert len(np.unique(pairs, axis=0)) == len(pairs) == 2 + 8 + 1 + 8
+    for entity, roles in ((4, {0, 7}), (9, {3})):
+        mine = pairs[:, 0] == entity
+        assert roles <= set(pairs[mine, 1].tolist())
+        assert weights[mine].sum() == pytest.approx(100)
+        assert {weight for role, weight in zip(pairs[mine, 1], weights[mine], strict=True) if role in roles} == {1.0}
+
+
+def test_a_sample_of_questions_is_the_same_each_time() -> None:
+    dataset, scorer = dataset_of(*split(0)), table_scorer(0)
+    first, again = (calibrate(scorer, dataset, questions=5) for _ in range(2))
+    assert first is not None
+    assert again is not None
+    assert first.questions == 5
+    assert first.to_dict() == again.to_dict()
+    assert scorer.asked[: len(scorer.asked) // 2] == scorer.asked[len(scorer.asked) // 2 :]
+
+
+def test_of_held_out_entities_only_their_side_is_asked_and_only_others_answer(toy: Dataset) -> None:
+    fox, dog = toy.vocab.entities.id_of("fox.n.01"), toy.vocab.entities.id_of("dog.n.01")
+    train = toy.train[(toy.train != fox).all(1)]
+    heldout = Dataset(
+        name="toy",
+        vocab=toy.vocab,
+        train=train,
+        valid=toy.valid,
+        test=toy.test,
+        observed=toy.train[(toy.train == fox).any(1)],
+        heldout=np.array([fox]),
+    )
+    table = torch.zeros(toy.num_entities, toy.num_roles, toy.num_entities)
+    table[:, :, fox] = 9.0  # nobody may answer with it
+    table[:, :, dog] = 5.0
+    scorer = TableScorer(table)
+    made = calibrate(scorer, heldout)
+    assert made is not None
+    assert {entity for entity, _ in scorer.asked} == {fox}
+    assert made.questions == 2
+    assert made.probability(np.array([0.0]))[0] < 0.9  # the dog is the answer to one of two
+    log_p, is_true, _ = calibration._look(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
+    assert len(log_p) <= toy.num_roles * (toy.num_entities - 1)
+    assert is_true.sum() == 2
+
+
+def test_without_validation_facts_there_is_nothing_to_calibrate_with() -> None:
+    with pytest.raises(DataError, match="no valid facts"):
+        calibrate(table_scorer(0), dataset_of(random_facts(0)))
+
+
+def test_where_everything_is_stored_already_there_is_no_candidate() -> None:
+    pairs = [(head, 0, tail) for head in range(ENTITIES) for tail in range(ENTITIES)]
+    assert calibrate(table_scorer(0), dataset_of(pairs, [(0, 0, 0)])) is None

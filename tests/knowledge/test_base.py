@@ -1,0 +1,308 @@
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hmem
+from hmem.errors import ConfigError, EmptyNeighborhoodError, StoreError, UnknownNameError
+from hmem.knowledge.asking import Direction
+from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.results import Table
+from tests.knowledge.conftest import MakeBase, ModelFolder
+from tests.knowledge.living import NEWCOMERS, RELATIONS, TOY_FACTS, every_score, same
+
+NEW = NEWCOMERS[0]
+
+
+def test_the_base_is_at_hand() -> None:
+    assert hmem.KnowledgeBase is KnowledgeBase
+
+
+def test_adding_and_removing_facts(make_base: MakeBase) -> None:
+    kb = make_base(None)
+    assert len(kb) == len(TOY_FACTS)
+    assert kb.add(NEW, "eats", "mutton", source="me", confidence=0.5)
+    assert not kb.add(NEW, "eats", "mutton")
+    assert (NEW, "eats", "mutton") in kb
+    assert [NEW, "eats", "mutton"] in kb
+    for nothing in ((NEW, "eats", "dog.n.01"), (NEW, "drinks", "mutton"), ("x", "y", "z"), (1, 2, 3), "abc", (NEW,), 7):
+        assert nothing not in kb
+    assert kb.remove(NEW, "eats", "mutton", source="me")
+    assert not kb.remove(NEW, "eats", "mutton")
+    assert len(kb) == len(TOY_FACTS)
+    written = kb.add_many([(NEW, "eats", "mutton"), TOY_FACTS[0]])
+    assert (len(written.changed), written.unchanged) == (1, 1)
+    assert kb.remove_many([(NEW, "eats", "mutton"), TOY_FACTS[0]]).unchanged == 0
+    assert len(kb.add_many([]).changed) == 0
+    with pytest.raises(UnknownNameError, match='no entity "dingo"'):
+        kb.remove("dingo", "eats", "mutton")
+
+
+def test_an_empty_base_is_still_a_base(make_base: MakeBase) -> None:
+    kb = make_base(None, facts=None)
+    assert (len(kb), bool(kb)) == (0, True)
+    assert repr(kb).endswith("zoo.kb': 0 facts, 0 entities, no model)")
+
+
+def test_without_a_model_everything_but_prediction_works(make_base: MakeBase) -> None:
+    kb = make_base(None)
+    assert [row.names for row in kb.neighbours("puppy.n.01")] == [
+        ("puppy.n.01", "hypernym", "dog.n.01"),
+        ("dog.n.01", "hyponym", "puppy.n.01"),
+    ]
+    assert kb.attached is None
+    for ask in (
+        lambda: kb.predict("dog.n.01", "hypernym"),
+        lambda: kb.missing("dog.n.01"),
+        lambda: kb.similar("dog.n.01"),
+        lambda: kb.explain(*TOY_FACTS[0]),
+        lambda: kb.score(*TOY_FACTS[0]),
+        lambda: kb.model,
+    ):
+        with pytest.raises(StoreError, match=r"has no model.*hmem train --from .*hmem kb use .*MODEL"):
+            ask()
+
+
+def test_a_closed_base_says_so(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    with kb:
+        kb.predict("dog.n.01", "hypernym")
+    with pytest.raises(StoreError, match="is closed"):
+        kb.predict("dog.n.01", "hypernym")
+
+
+def test_a_base_opened_to_be_read_can_be_asked(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    expected = kb.predict("dog.n.01", "hypernym")
+    kb.close()
+    with KnowledgeBase.open(kb.path, read_only=True) as reader:
+        assert reader.predict("dog.n.01", "hypernym") == expected
+        assert repr(reader).endswith("zoo.kb': 32 facts, 18 entities, model recall)")
+        with pytest.raises(StoreError, match="read only"):
+            reader.add("a", "r", "b")
+
+
+# Questions
+
+
+def test_both_directions(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    tails = kb.predict("dog.n.01", "hyponym", k=4)
+    assert {row.head for row in tails} == {"dog.n.01"}
+    assert "puppy.n.01" not in [row.tail for row in tails], "it is stored"
+    heads = kb.predict("dog.n.01", "hyponym", k=4, direction="head")
+    assert {row.tail for row in heads} == {"dog.n.01"}
+    assert "canine.n.02" not in [row.head for row in heads], "it is stored"
+    assert kb.predict_target(head="dog.n.01", relation="hyponym", k=4) == tails
+    assert kb.predict_target(relation="hyponym", tail="dog.n.01", k=4) == heads
+    for row in [*tails, *heads]:
+        direction: Direction = "tail" if row in tails else "head"
+        assert kb.score(*row.names, direction=direction) == pytest.approx(row.score, abs=1e-5)
+        assert row.probability is None
+
+
+def test_which_relation(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    found = kb.predict_target(head="dog.n.01", tail="canine.n.02")
+    assert {row.relation for row in found} == set(RELATIONS) - {"hypernym"}
+    everything = kb.predict_target(head="dog.n.01", tail="canine.n.02", new_only=False)
+    assert {row.relation: row.known for row in everything} == {name: name == "hypernym" for name in RELATIONS}
+    assert [row.rank for row in everything] == [1, 2, 3, 4]
+    scores = [row.score for row in everything]
+    assert scores == sorted(scores, reverse=True)
+    for row in everything:
+        assert row.score == pytest.approx(kb.score(*row.names), abs=1e-5)
+    assert kb.predict_target(head="dog.n.01", tail="canine.n.02", k=2, new_only=False) == everything[:2]
+
+
+@pytest.mark.parametrize("given", [{}, {"head": "dog.n.01"}, {"head": "a", "relation": "b", "tail": "c"}])
+def test_exactly_two_of_three(make_base: MakeBase, given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="predict_target fills in one of three: give two of head="):
+        make_base("recall").predict_target(**given)
+
+
+def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.add(NEW, "eats", "mutton")
+    with pytest.raises(UnknownNameError, match=r'no entity "timberwolf"; closest: "timber_wolf\.n\.01"'):
+        kb.predict("timberwolf", "hypernym")
+    with pytest.raises(UnknownNameError, match='no relation "hypernyms"; closest: "hypernym"'):
+        kb.predict("dog.n.01", "hypernyms")
+    with pytest.raises(UnknownNameError, match=r'the relation "eats" is stored and shown.*hmem train --from'):
+        kb.predict("dog.n.01", "eats")
+    with pytest.raises(EmptyNeighborhoodError, match=rf'"{NEW}" has only facts with relations that the model does not'):
+        kb.predict(NEW, "hypernym")
+    kb.remove(NEW, "eats", "mutton")
+    for ask in (
+        lambda: kb.predict(NEW, "hypernym"),
+        lambda: kb.missing(NEW),
+        lambda: kb.similar(NEW),
+        lambda: kb.explain(NEW, "hypernym", "dog.n.01"),
+        lambda: kb.explain("dog.n.01", "hyponym", NEW),
+        lambda: kb.score("dog.n.01", "hyponym", NEW),
+    ):
+        with pytest.raises(EmptyNeighborhoodError, match=rf'"{NEW}" has no facts yet; add one with: hmem facts add'):
+            ask()
+    kb.add(NEW, "similar_to", "x")
+    with pytest.raises(EmptyNeighborhoodError, match="no fact that links it to an entity the model was trained with"):
+        kb.similar(NEW)
+    with pytest.raises(ConfigError, match='direction is "tail"'), kb.asking() as asking:
+        asking.predict([("dog.n.01", "hypernym")], 3, "left", new_only=True)
+    for none in (
+        lambda: kb.missing("dog.n.01", 0),
+        lambda: kb.similar("dog.n.01", -1),
+        lambda: kb.predict("dog.n.01", "hypernym", 0),
+        lambda: kb.predict_target("dog.n.01", None, "cat.n.01", 0),
+    ):
+        with pytest.raises(ConfigError, match="expected how many answers"):
+            none()
+
+
+def test_one_question_or_many(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.add(NEW, "hypernym", "wolf.n.01")
+    entities = ["dog.n.01", NEW]
+    pairs: list[tuple[Table[Any], list[Table[Any]]]] = [
+        (kb.missing_many(entities, k=3), [kb.missing(entity, k=3) for entity in entities]),
+        (kb.similar_many(entities, k=3), [kb.similar(entity, k=3) for entity in entities]),
+        (kb.neighbours_many(entities), [kb.neighbours(entity) for entity in entities]),
+    ]
+    for many, one in pairs:
+        assert [row.query for row in many] == [number for number, table in enumerate(one) for _ in table]
+        plain = [{name: value for name, value in row.items() if name != "query"} for row in many.to_dicts()]
+        assert plain == [row for table in one for row in table.to_dicts()]
+    facts = [(NEW, "similar_to", "dog.n.01"), *TOY_FACTS[:3], (NEW, "hypernym", "wolf.n.01")]
+    judged = kb.score_many(facts)
+    assert [row.names for row in judged] == facts
+    assert [row.score for row in judged] == pytest.approx([kb.score(*fact) for fact in facts], abs=1e-6)
+    assert [row.known for row in judged] == [False, True, True, True, True]
+    reasons = kb.explain_many(facts[:2])
+    assert [why.fact for why in reasons] == facts[:2]
+    assert [why.to_dicts() for why in reasons] == [kb.explain(*fact).to_dicts() for fact in facts[:2]]
+    assert len(kb.predict_many([])) == len(kb.score_many([])) == len(kb.missing_many([])) == 0
+
+
+def test_neighbours_tell_where_facts_come_from(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.add("fur.n.01", "keeps", "warm", source="me", confidence=0.75)
+    found = kb.neighbours("fur.n.01")
+    assert [row.names for row in found] == [
+        ("fur.n.01", "part_of", "mammal.n.01"),
+        ("fur.n.01", "similar_to", "fur.n.01"),
+        ("fur.n.01", "keeps", "warm"),
+    ], "a fact about itself is one fact, and one the model cannot use is shown"
+    assert [row.source for row in found] == ["created", "created", "me"]
+    assert [row.confidence for row in found] == [None, None, 0.75]
+    assert found[0].added_at < found[2].added_at
+    assert kb.neighbours("fur.n.01", limit=1) == found[:1]
+    with pytest.raises(UnknownNameError, match='no entity "furr"'):
+        kb.neighbours("furr")
+
+
+# Several of them
+
+
+def test_a_fact_is_used_by_the_next_answer_everywhere(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    with KnowledgeBase.open(kb.path) as other:
+        before = every_score(other)
+        assert same(before, every_score(kb))
+        kb.add(NEW, "hypernym", "wolf.n.01")
+        assert NEW in [row.tail for row in other.predict("wolf.n.01", "hyponym", 100)]
+        assert same(every_score(kb), every_score(other))
+        other.remove(NEW, "hypernym", "wolf.n.01")
+        assert NEW not in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)]
+        assert same(before, every_score(kb))
+        assert same(before, every_score(other))
+
+
+def test_a_fact_of_another_process_is_used_by_the_next_answer(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    assert NEW not in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)]
+    code = (
+        "import sys, hmem\n"
+        "kb = hmem.KnowledgeBase.open(sys.argv[1])\n"
+        f"kb.add('{NEW}', 'hypernym', 'wolf.n.01')\n"
+        f"print('{NEW}' in [row.tail for row in kb.predict('wolf.n.01', 'hyponym', 100)])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(kb.path)], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert NEW in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)]
+
+
+def test_another_model_is_used_by_the_next_answer_everywhere(make_base: MakeBase, model_folder: ModelFolder) -> None:
+    kb = make_base("recall")
+    kb.add(NEW, "hypernym", "wolf.n.01")
+    with KnowledgeBase.open(kb.path) as other:
+        recalled = every_score(other)
+        kb.use_model(model_folder("tpr"))
+        assert kb.model.preset == other.model.preset == "tpr"
+        assert same(every_score(kb), every_score(other))
+        assert not same(recalled, every_score(other))
+        assert kb.attached is not None
+        assert (kb.attached.moment, kb.attached.trained_until) == (2, 2)
+        other.use_model(model_folder("recall"), trained_until=1)
+        assert same(recalled, every_score(kb))
+        assert kb.attached.trained_until == 1
+
+
+def test_a_model_that_cannot_be_used_changes_nothing(make_base: MakeBase, tmp_path: Path) -> None:
+    kb = make_base("recall")
+    before = every_score(kb)
+    with pytest.raises(hmem.HMemError, match="not a model folder"):
+        kb.use_model(tmp_path / "none")
+    assert kb.attached is not None
+    assert kb.attached.folder.name == "recall"
+    assert same(before, every_score(kb))
+
+
+def test_a_missing_or_changed_model_stops_prediction_only(
+    make_base: MakeBase, model_folder: ModelFolder, tmp_path: Path
+) -> None:
+    kb = make_base(None)
+    folder = Path(shutil.copytree(model_folder("recall"), tmp_path / "model"))
+    kb.use_model(folder)
+    expected = kb.predict("dog.n.01", "hypernym")
+    (folder / "entities.tsv").write_text((folder / "entities.tsv").read_text() + "\n")
+    assert kb.predict("dog.n.01", "hypernym") == expected, "what is loaded is loaded"
+    with KnowledgeBase.open(kb.path) as other:
+        with pytest.raises(StoreError, match="has changed since it was attached"):
+            other.predict("dog.n.01", "hypernym")
+        folder.rename(tmp_path / "gone")
+        with pytest.raises(StoreError, match="is not where it was"):
+            other.predict("dog.n.01", "hypernym")
+        assert other.add(NEW, "hypernym", "wolf.n.01")
+        assert len(other.neighbours(NEW)) == 1
+        other.use_model(model_folder("recall"))
+        assert len(other.predict(NEW, "hyponym")) == 10
+
+
+def test_threads_take_turns(make_base: MakeBase) -> None:
+    """Some add and remove, some ask; every answer is one of the two that whole facts allow."""
+    kb = make_base("recall")
+    without = kb.predict("wolf.n.01", "hyponym", 100)
+    kb.add(NEW, "hypernym", "wolf.n.01")
+    expected = [without, kb.predict("wolf.n.01", "hyponym", 100)]
+    wrong: list[object] = []
+
+    def ask() -> None:
+        for _ in range(15):
+            if (found := kb.predict("wolf.n.01", "hyponym", 100)) not in expected:
+                wrong.append(found)
+
+    def change() -> None:
+        for _ in range(8):
+            kb.remove(NEW, "hypernym", "wolf.n.01")
+            kb.add(NEW, "hypernym", "wolf.n.01")
+
+    threads = [threading.Thread(target=target) for target in (ask, change, ask)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert kb.predict("wolf.n.01", "hyponym", 100) == expected[1]

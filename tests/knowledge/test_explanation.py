@@ -1,0 +1,137 @@
+import math
+
+import pytest
+
+from hmem.errors import ConfigError, EmptyNeighborhoodError
+from hmem.knowledge.asking import Direction
+from hmem.knowledge.records import Names3
+from tests.knowledge.conftest import MakeBase
+from tests.knowledge.living import EXPLICIT, MODELS, NEWCOMERS, STRANGER, every_score, same, stored_facts
+
+NEW, OTHER, LONELY = NEWCOMERS
+FACTS: list[Names3] = [
+    (NEW, "hypernym", "wolf.n.01"),
+    (NEW, "similar_to", "dog.n.01"),
+    ("paw.n.01", "part_of", OTHER),
+    (OTHER, "similar_to", NEW),
+    (STRANGER, "hypernym", "mammal.n.01"),
+]
+ASKED: list[Names3] = [
+    ("canine.n.02", "hyponym", "fox.n.01"),
+    ("fur.n.01", "similar_to", "fur.n.01"),
+    ("wolf.n.01", "hyponym", NEW),
+    ("canine.n.02", "hyponym", NEW),
+    (NEW, "similar_to", OTHER),
+    (NEW, "part_of", STRANGER),
+    *FACTS[:2],
+    FACTS[3],
+    ("dog.n.01", "hypernym", "canine.n.02"),
+]
+every_model = pytest.mark.parametrize("name", EXPLICIT)
+exact = [name for name in EXPLICIT if MODELS[name][0] == "recall" or name.startswith("exact")]
+
+
+@every_model
+@pytest.mark.parametrize("direction", ["tail", "head"])
+def test_contributions_sum_to_the_score(make_base: MakeBase, name: str, direction: Direction) -> None:
+    kb = make_base(name)
+    kb.add_many(FACTS)
+    for fact in ASKED:
+        why = kb.explain(*fact, direction=direction)
+        score = kb.score(*fact, direction=direction)
+        assert why.score == pytest.approx(score, abs=1e-5)
+        assert why.total == pytest.approx(math.exp(score) if name in exact else score, rel=1e-4, abs=1e-5)
+        assert math.fsum(line.contribution for line in why) == pytest.approx(why.total, rel=1e-4, abs=1e-5)
+        assert (why.fact, why.known, why.probability) == (fact, fact in kb, None)
+
+
+@every_model
+def test_every_stored_fact_of_the_asked_entity_has_its_line(make_base: MakeBase, name: str) -> None:
+    kb = make_base(name)
+    kb.add_many(FACTS)
+    why = kb.explain("dog.n.01", "hypernym", "canine.n.02")
+    lines = [line for line in why if line.kind == "fact"]
+    stored = [row.names for row in kb.neighbours("dog.n.01")]
+    assert sorted(fact for line in lines for fact in line.facts) == sorted(set(stored) - {why.fact})
+    assert all(0 <= line.weight <= 1 for line in lines if line.weight is not None)
+    assert all(line.weight is not None for line in lines)
+    kinds = [line.kind for line in why if line.kind not in ("fact", "path")]
+    is_completed = MODELS[name][0] in ("tpr", "cconv")
+    assert kinds == (["completion"] if is_completed else []) + (["dense"] if name in exact else ["rest"])
+    for line in why:
+        assert all(fact in kb for fact in line.facts)
+
+
+def test_what_is_copied_is_said_to_be(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.add(NEW, "hypernym", "wolf.n.01")
+    why = kb.explain("wolf.n.01", "hyponym", NEW)
+    assert (why[0].kind, why[0].facts) == ("fact", ((NEW, "hypernym", "wolf.n.01"),))
+    assert why[0].contribution > 0
+    assert all(line.contribution == 0 for line in why if line.kind == "fact" and NEW not in line.facts[0])
+    contributions = [line.contribution for line in why if line.kind == "fact"]
+    assert contributions == sorted(contributions, reverse=True)
+
+
+def test_paths_are_shown_step_by_step(make_base: MakeBase) -> None:
+    """From the entity that is asked about to the answer, each step a stored fact."""
+    kb = make_base("paths")
+    kb.add_many(FACTS)
+    lengths = set()
+    for entity in ("dog.n.01", "canine.n.02", "fox.n.01", NEW):
+        for prediction in kb.missing(entity, 30):
+            direction: Direction = "tail" if prediction.head == entity else "head"
+            for line in kb.explain(*prediction.names, direction=direction):
+                if line.kind == "path":
+                    here = entity
+                    for head, relation, tail in line.facts:
+                        assert here in (head, tail)
+                        assert (head, relation, tail) in kb
+                        here = tail if here == head else head
+                    assert here == (prediction.tail if direction == "tail" else prediction.head)
+                    assert line.contribution > 0
+                    lengths.add(len(line.facts))
+    assert lengths
+    assert lengths <= {2, 3}
+
+
+def test_explaining_a_stored_fact_leaves_everything_as_it_was(make_base: MakeBase) -> None:
+    kb = make_base("paths")
+    kb.add_many(FACTS)
+    before = every_score(kb)
+    for fact in stored_facts(kb)[::3]:
+        kb.explain(*fact)
+    assert same(before, every_score(kb))
+    assert len(kb) == len(stored_facts(kb))
+
+
+def test_text_and_plain_data(make_base: MakeBase) -> None:
+    kb = make_base("tpr")
+    why = kb.explain("dog.n.01", "hypernym", "canine.n.02")
+    lines = repr(why).split("\n")
+    assert lines[0].startswith("dog.n.01 hypernym canine.n.02: score -")
+    assert lines[0].endswith("(stored; explained as if it were not)")
+    assert lines[1].split() == ["kind", "text", "contribution", "weight"]
+    assert "%" not in repr(why)
+    (completion,) = [row for row in why.to_dicts() if row["kind"] == "completion"]
+    assert (completion["text"], completion["facts"]) == ("added by completing the memory", ())
+    first = next(row for row in why.to_dicts() if row["kind"] == "fact")
+    assert first["text"] == " ".join(first["facts"][0])
+    assert why.to_arrow().column_names == why.columns
+    assert len(why[:2]) == 2
+    assert why[:2].score == why.score
+
+
+def test_somebody_known_by_this_fact_alone_cannot_be_explained(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.add(LONELY, "hypernym", "wolf.n.01")
+    with pytest.raises(EmptyNeighborhoodError, match=f'"{LONELY}" has no other fact that links it'):
+        kb.explain(LONELY, "hypernym", "wolf.n.01", direction="head")
+    kb.add(OTHER, "similar_to", NEW)
+    with pytest.raises(EmptyNeighborhoodError, match=f'"{OTHER}" has no fact that links it'):
+        kb.explain("dog.n.01", "similar_to", OTHER)
+
+
+def test_learned_memories_have_no_facts_to_explain_with(make_base: MakeBase) -> None:
+    with pytest.raises(ConfigError, match="an implicit memory has no stored facts"):
+        make_base("implicit").explain("canine.n.02", "hyponym", "fox.n.01")
