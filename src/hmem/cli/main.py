@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from hmem.cli import ask, baseline, data, demo, evaluate, facts, kb, train, untrained
+from hmem.cli import ask, baseline, data, demo, evaluate, facts, figures, kb, reproduce, train, untrained
 from hmem.errors import HMemError
 
 # OpenMP threads that wait for each other spin by default. Beside one other busy process that makes training on two
@@ -39,6 +39,8 @@ app.command()(ask.missing)
 app.command()(ask.similar)
 app.command()(demo.demo)
 app.command()(untrained.untrained)
+app.command()(reproduce.reproduce)
+app.add_typer(figures.app, name="figures")
 
 
 def _print_version(wanted: bool) -> bool:

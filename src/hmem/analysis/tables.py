@@ -1,0 +1,24 @@
+"""The numbers behind a figure, as rows that any program can read."""
+
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+Row = dict[str, str | int | float]
+Tables = dict[str, list[Row]]  # by the name of the file, without its suffix
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """One line for each row below the names of its columns; what is not a number is left empty."""
+    assert rows, f"{path} would have neither rows nor columns"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+
+
+def _plain(value: str | int | float) -> str | int:
+    if not isinstance(value, float):
+        return value
+    return "" if math.isnan(value) else f"{value:.6g}"

@@ -1,0 +1,256 @@
+"""`hmem figures`: the paper's figures and the numbers behind them."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
+
+import typer
+
+from hmem.cli import options, output
+from hmem.errors import DataError
+
+if TYPE_CHECKING:
+    from hmem.analysis.contenders import Contender, Kind
+    from hmem.analysis.degree import DegreeCurve, DegreeEffect
+    from hmem.analysis.growth import Growth
+    from hmem.analysis.plotting import Picture
+    from hmem.analysis.tables import Tables
+    from hmem.graph.dataset import Dataset
+
+app = typer.Typer(help="Draw the paper's figures: PNG, SVG, and the numbers as CSV.", no_args_is_help=True)
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write to.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Small sizes: seconds on one core.")]
+Caption = Annotated[bool, typer.Option(help="Write the caption below the picture.")]
+Models = Annotated[
+    list[Path], typer.Option("--model", metavar="DIR", help="A folder that `hmem train` wrote; may be repeated.")
+]
+ModelData = Annotated[
+    str | None, typer.Option("--data", metavar="DATA", help="The dataset; the one the first model knows if left out.")
+]
+WithRules = Annotated[bool, typer.Option("--rules/--no-rules", help="Also rank with length-1 rules.")]
+
+FOLDER = Path("figures")
+QUICK_COUNTS = (1, 3, 10, 30, 100, 300)
+QUICK_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+QUICK_QUERIES, QUICK_LINKS = 500, 2_000
+BUNDLED, WORDNET = "wordnet-mini", "WN18"
+
+
+@runtime_checkable
+class Result(Protocol):
+    """What every analysis gives: numbers that can be written down."""
+
+    def tables(self) -> "Tables": ...
+
+
+@app.command()
+def capacity(
+    seeds: Annotated[int, typer.Option(min=1, help="How often everything is drawn anew.")] = 10,
+    quick: Quick = False,
+    out: Out = FOLDER,
+    caption: Caption = True,
+    json_path: options.Json = None,
+) -> None:
+    """Retrieval from a random memory against the number of stored bindings: the paper's simulation."""
+    _prepare(out)
+    from hmem.analysis.capacity import COUNTS, capacity
+    from hmem.analysis.drawings import capacity_picture
+
+    if quick:
+        result = capacity(counts=QUICK_COUNTS, seeds=min(seeds, 3), memories=5)
+    else:
+        result = capacity(counts=COUNTS, seeds=seeds)
+    _write("capacity", result, capacity_picture(result), out, caption, json_path)
+
+
+@app.command()
+def degree(
+    model: Models,
+    data: ModelData = None,
+    graph: options.Graph = "train",
+    rules: WithRules = True,
+    device: options.Device = "auto",
+    quick: Quick = False,
+    out: Out = FOLDER,
+    caption: Caption = True,
+    json_path: options.Json = None,
+) -> None:
+    """MRR against the size of the asked entity's neighbourhood, with the fitted line and the paper's six bins."""
+    _prepare(out)
+    from hmem.analysis.degree import degree_effect
+    from hmem.analysis.drawings import degree_picture
+
+    dataset, contenders = _contenders(model, data, rules, device)
+    result = degree_effect(dataset, contenders, graph=graph, sample=QUICK_QUERIES if quick else None)
+    if json_path != "-":
+        _show_degree(result)
+    _write("degree", result, degree_picture(result), out, caption, json_path)
+
+
+@app.command()
+def growth(
+    model: Models,
+    data: ModelData = None,
+    graph: options.Graph = "train",
+    draws: Annotated[int, typer.Option(min=1, help="Random orders in which the facts arrive.")] = 3,
+    rules: WithRules = True,
+    device: options.Device = "auto",
+    quick: Quick = False,
+    out: Out = FOLDER,
+    caption: Caption = True,
+    json_path: options.Json = None,
+) -> None:
+    """MRR on entities never seen in training against the share of the facts about them that is in memory."""
+    _prepare(out)
+    from hmem.analysis.drawings import growth_picture
+    from hmem.analysis.growth import SHARES, growth
+
+    dataset, contenders = _contenders(model, data, rules, device)
+    result = growth(
+        dataset,
+        contenders,
+        graph=graph,
+        shares=QUICK_SHARES if quick else SHARES,
+        draws=min(draws, 2) if quick else draws,
+        sample=QUICK_QUERIES if quick else None,
+    )
+    if json_path != "-":
+        _show_growth(result)
+    _write("growth", result, growth_picture(result), out, caption, json_path)
+
+
+@app.command()
+def harmony(quick: Quick = False, out: Out = FOLDER, caption: Caption = True, json_path: options.Json = None) -> None:
+    """Two Harmony surfaces over a two-dimensional memory, with their optima."""
+    _prepare(out)
+    from hmem.analysis.drawings import harmony_picture
+    from hmem.analysis.harmony_surface import harmony_surfaces
+
+    result = harmony_surfaces(resolution=31 if quick else 81)
+    _write("harmony", result, harmony_picture(result), out, caption, json_path)
+
+
+@app.command()
+def traversal(
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DATA", help=f"The graph; {WORDNET} if it is here, else {BUNDLED}."),
+    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="How many links to read back; all if left out.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random vectors and of the sample.")] = 0,
+    device: options.Device = "auto",
+    quick: Quick = False,
+    out: Out = FOLDER,
+    caption: Caption = True,
+    json_path: options.Json = None,
+) -> None:
+    """How many links of a graph come back from untrained memories, by degree, for each binding."""
+    _prepare(out)
+    from hmem.analysis.drawings import traversal_picture
+    from hmem.analysis.shapes import shape_label
+    from hmem.analysis.traversal import traversal
+
+    dataset = output.load(data or _default_graph(quick))
+    result = traversal(
+        dataset,
+        sample=min(sample or QUICK_LINKS, QUICK_LINKS) if quick else sample,
+        seed=seed,
+        device=options.resolve_device(device),
+        progress=lambda recall: output.note(
+            f"{dataset.name}: {shape_label(recall.config)} gives {recall.overall:.1%} of the links back"
+        ),
+    )
+    _write("traversal", result, traversal_picture(result), out, caption, json_path)
+
+
+def _prepare(out: Path) -> None:
+    """Fail before the work, not after it."""
+    from hmem.analysis.plotting import require_matplotlib
+
+    require_matplotlib()
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _write(name: str, result: Result, picture: "Picture", out: Path, caption: bool, json_path: str | None) -> None:
+    """The picture, and a CSV file for each table of its numbers; then say what there is."""
+    from hmem.analysis.plotting import write_picture
+    from hmem.analysis.tables import write_csv
+
+    written = write_picture(picture, out, name, caption=caption)
+    for table, rows in result.tables().items():
+        written.append(out / f"{table}.csv")
+        write_csv(written[-1], rows)
+    if json_path is not None:
+        output.write_json(json_path, result.tables())
+    output.console(stderr=json_path == "-").print(f"Wrote {', '.join(map(str, written))}", soft_wrap=True)
+
+
+def _contenders(
+    folders: Sequence[Path], data: str | None, rules: bool, device: str
+) -> "tuple[Dataset, list[Contender]]":
+    """The models in the order given, and the rules; all of them know the entities of one dataset."""
+    from hmem.analysis.contenders import model_contender, rules_contender
+    from hmem.model.checkpoint import load
+
+    place = options.resolve_device(device)
+    saved = [load(folder, place) for folder in folders]
+    dataset = output.load(data or saved[0].dataset)
+    for folder, each in zip(folders, saved, strict=True):
+        if each.vocab != dataset.vocab:
+            raise DataError(
+                f"{dataset.name} has other entities or relations than {folder} was trained on ({each.dataset}); "
+                "a figure compares models of one graph"
+            )
+    presets = [each.preset for each in saved]
+    contenders = [
+        model_contender(each.preset if presets.count(each.preset) == 1 else str(folder), each.model, place)
+        for folder, each in zip(folders, saved, strict=True)
+    ]
+    return dataset, [*contenders, *([rules_contender(dataset)] if rules else [])]
+
+
+def _default_graph(quick: bool) -> str:
+    from hmem.graph.registry import find_entry, locate
+
+    return BUNDLED if quick or locate(find_entry(WORDNET)) is None else WORDNET
+
+
+def _show_degree(result: "DegreeEffect") -> None:
+    from hmem.analysis.degree import BINS, paper_row
+
+    title = f"{result.dataset}, test: MRR by the number of neighbours of the asked entity"
+    table = output.table(["model", "protocol"], BINS, title=title)
+    for curve in result.curves:
+        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.six.tolist()))
+    kinds: tuple[Kind, ...] = ("explicit", "implicit")
+    for kind in kinds:
+        paper = paper_row(result.dataset, kind)
+        if not math.isnan(paper[0]):  # there is such a row
+            table.add_row(f"paper, {kind}", "", *map(output.decimal, paper))
+    output.show(table)
+    lines = output.table(
+        ["model", "protocol"],
+        ["per 100 neighbours", "per doubling"],
+        title="How MRR changes with neighbours: slope of the fitted line (95 % interval)",
+    )
+    for curve in result.curves:
+        lines.add_row(curve.name, curve.protocol, *_slopes(curve))
+    output.show(lines)
+
+
+def _slopes(curve: "DegreeCurve") -> list[str]:
+    """How much MRR changes with a hundred neighbours more and with twice as many, each with its 95 % interval."""
+    return [
+        f"{by * line.slope:+.3f} ({by * line.low:+.3f} to {by * line.high:+.3f})" if math.isfinite(line.slope) else "–"
+        for line, by in ((curve.per_neighbor, 100), (curve.per_doubling, 1))
+    ]
+
+
+def _show_growth(result: "Growth") -> None:
+    title = f"{result.dataset}, test: MRR by the share of facts in memory"
+    table = output.table(["model", "protocol"], [f"{share:.0%}" for share in result.shares], title=title)
+    for curve in result.curves:
+        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.mrr.mean(axis=0).tolist()))
+    output.show(table)

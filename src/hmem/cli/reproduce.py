@@ -1,0 +1,186 @@
+"""`hmem reproduce`: the paper's tables, trained and ranked anew."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hmem.cli import options, output
+from hmem.cli.train import stop_on_ctrl_c
+from hmem.errors import NonFiniteError
+
+if TYPE_CHECKING:
+    from hmem.analysis.comparison import Comparison
+    from hmem.analysis.reproduction import Surroundings
+    from hmem.analysis.results import Line
+    from hmem.analysis.rows import Row, Run
+    from hmem.graph.dataset import Dataset, GraphName
+
+RESULTS, BASELINES = Path("results/paper.jsonl"), Path("results/baselines.jsonl")
+GroupName = Literal["wn18", "fb15k", "wn18rr", "wngen", "fbgen", "fb15k-237", "ablation", "all"]
+
+
+def reproduce(
+    group: Annotated[
+        GroupName, typer.Argument(metavar="TABLE", help="Which of the paper's tables; fb15k-237 is our addition.")
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--row", metavar="NAME", help="Only this row, such as TPR-inf or 'tpr*'; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="This seed instead of those of each row.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Tiny models on the bundled graphs: every step, on a CPU, in a minute.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to do, and do nothing.")] = False,
+    retrain: Annotated[bool, typer.Option("--retrain", help="Train and rank again what is there already.")] = False,
+    minutes: Annotated[float | None, typer.Option(help="Train each row for at most so long.")] = None,
+    device: options.Device = "auto",
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"Gets a JSON line for each row, graph and seed; {RESULTS} by default."),
+    ] = None,
+    baselines: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where figures of the baselines are; missing ones are computed.")
+    ] = BASELINES,
+    models: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where trained models are kept; models/paper in HMEM_HOME by default."),
+    ] = None,
+    rows_folder: Annotated[
+        Path | None, typer.Option("--rows", metavar="DIR", help="Rows of your own, in files like the packaged ones.")
+    ] = None,
+    commit: Annotated[
+        str | None, typer.Option(help="The commit to write down where the source is no git checkout.")
+    ] = None,
+    json_path: options.Json = None,
+) -> None:
+    """Train the rows of the paper's tables that have no result yet, rank the test facts with them, without and with
+    the validation facts in the graph ("+"), and print our figures beside the paper's and the baselines'.
+
+    Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
+    Several such commands may run side by side and share the work.
+    """
+    from hmem.analysis.reproduction import Surroundings
+    from hmem.analysis.results import read_lines
+    from hmem.analysis.rows import in_miniature, limited, load_rows, select
+    from hmem.graph.registry import home
+
+    models = models or home() / "models" / ("quick" if quick else "paper")
+    results = results or (models / "results.jsonl" if quick else RESULTS)
+    every = [in_miniature(row) if quick else row for row in load_rows(rows_folder)]
+    if minutes is not None:
+        every = [limited(row, minutes) for row in every]
+    rows = select(every, group, names or [])
+    if dry_run:
+        _list(rows, seed, results, models)
+        return
+    where = Surroundings(
+        results=results, models=models, device=options.resolve_device(device), commit=commit, retrain=retrain
+    )
+    failed = _work(rows, seed, where, baselines)
+    _show(rows, every, seed, [*read_lines(baselines), *read_lines(results)], json_path)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _list(rows: "Sequence[Row]", seed: int | None, results: Path, models: Path) -> None:
+    from hmem.analysis.reproduction import runs_of, stage_of
+    from hmem.analysis.results import read_lines
+
+    lines = read_lines(results)
+    table = output.table(["dataset", "row", "file", "what there is to do"], ["seed", "minutes"])
+    for run in runs_of(rows, seed):
+        table.add_row(
+            run.row.dataset,
+            run.row.name,
+            run.row.key,
+            stage_of(lines, run, models),
+            str(run.seed),
+            output.decimal(run.config.training.minutes, 1),
+        )
+    output.show(table)
+
+
+def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baselines_file: Path) -> bool:
+    """Do what is missing. A row that fails does not stop the others; whether one did."""
+    from hmem.analysis.reproduction import baselines, missing_graphs, runs_of
+    from hmem.analysis.results import read_lines
+    from hmem.analysis.rows import GRAPHS
+
+    failed = False
+    with stop_on_ctrl_c() as asked:
+        for name in dict.fromkeys(row.dataset for row in rows):
+            dataset = output.load(name)
+            for run in runs_of([row for row in rows if row.dataset == name], seed):
+                # Read anew each time: another process may have done it meanwhile.
+                missing = list(GRAPHS) if where.retrain else missing_graphs(read_lines(where.results), run)
+                if missing:
+                    failed |= not _run(run, dataset, missing, where, asked)
+            baselines(dataset, [*read_lines(baselines_file), *read_lines(where.results)], where.results)
+    return failed
+
+
+def _run(
+    run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "Surroundings", asked: list[int]
+) -> bool:
+    """One row with one seed, with a bar to watch; False if it failed. Leaves the command if it was interrupted."""
+    from hmem.analysis.comparison import share
+    from hmem.analysis.reproduction import reproduce
+    from hmem.analysis.results import figures_of
+    from hmem.cli.progress import training_progress
+
+    title = f"{run.row.table} {run.row.name}, seed {run.seed}"
+    output.note(f"{title} ...")
+    try:
+        with training_progress() as show:
+            lines = reproduce(run, dataset, graphs, replace(where, progress=show, stop=lambda: bool(asked)))
+    except NonFiniteError as error:
+        output.note(f"{title} failed: {error}")
+        return False
+    if asked:
+        output.note(f"Stopped in {title}. The same command goes on from here.")
+        raise typer.Exit(130)
+    if lines is None:
+        output.note(f"{title}: another process is at it")
+        return True
+    figures = ", ".join(f"{share(figures_of(line, 'all')['MRR'])} on {line['graph']}" for line in lines)
+    output.note(f"{title}: {lines[0]['epochs']} epochs in {lines[0]['training_seconds']:.0f} s; MRR (all) {figures}")
+    return True
+
+
+def _show(
+    rows: "Sequence[Row]", every: "Sequence[Row]", seed: int | None, lines: "Sequence[Line]", json_path: str | None
+) -> None:
+    from hmem.analysis.comparison import compare
+
+    found = compare(rows, lines, every, seed)
+    if json_path is not None:
+        output.write_json(json_path, [asdict(each) for each in found])
+        if json_path == "-":
+            return
+    for each in found:
+        _show_table(each)
+
+
+def _show_table(comparison: "Comparison") -> None:
+    from hmem.analysis.comparison import share, table_lines
+    from hmem.analysis.rows import METRICS
+
+    title = comparison.table + (", global weight" if comparison.group == "ablation" else "")
+    if comparison.dataset != comparison.table:
+        title += f" (in miniature, on {comparison.dataset})"
+    table = output.table(["model", "figures"], METRICS, title=title)
+    for entry in comparison.entries:
+        label = entry.label + (f" ({len(entry.seeds)} seeds)" if len(entry.seeds) > 1 else "")
+        for source, cells in table_lines(entry):
+            table.add_row(label, source, *cells)
+            label = ""
+    output.show(table)
+    for entry in comparison.short:
+        published = entry.published or {}
+        output.note(
+            f"{entry.label}: {share(entry.shortfall or 0)} short of the paper's MRR of {share(published['MRR'])}"
+        )

@@ -1,0 +1,250 @@
+"""`hmem reproduce`: trains what is missing, once, and prints ours beside the paper's and the baselines'."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+import hmem
+from hmem.analysis.results import read_lines
+from hmem.cli.main import main
+from tests.cli.test_train import write_toy
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Answer]
+
+SMALL = "[memory]\nentity_dim = 6\n[training]\nepochs = 3\nbatch_size = 8\nvalidate_every = 1\n"
+PUBLISHED = '[paper]\n"train" = [3, 0.999, 0.998, 0.999, 0.999]\n"train+valid" = [24, 0.001, 0.001, 0.001, 0.001]\n'
+
+
+def write_row(folder: Path, name: str, preset: str, more: str = "", group: str = "wn18") -> None:
+    folder.mkdir(exist_ok=True)
+    head = f'row = "{name}"\ngroup = "{group}"\ndataset = "toy"\npreset = "{preset}"\n'
+    (folder / f"toy_{preset}.toml").write_text(head + more, encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the toy graph in `toy`, two rows in `rows`, and nothing else to be found."""
+    write_toy(tmp_path / "toy")
+    write_row(tmp_path / "rows", "TPR", "tpr", SMALL + PUBLISHED)
+    write_row(tmp_path / "rows", "recall", "recall", SMALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HMEM_DATA", raising=False)
+    monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.fixture
+def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """`run("wn18", …)` is `hmem reproduce wn18 …` on a CPU."""
+
+    def answer(*arguments: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["hmem", "reproduce", *map(str, arguments), "--device", "cpu"])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capfd.readouterr()
+        return Answer(int(left.value.code or 0), out, err)
+
+    return answer
+
+
+OWN = ("wn18", "--rows", "rows", "--models", "models")
+
+
+def test_trains_ranks_and_compares(run: Run) -> None:
+    code, out, err = run(*OWN)
+    assert code == 0
+    lines = read_lines(Path("results/paper.jsonl"))
+    assert [(line.get("row"), line["model"], line["graph"]) for line in lines] == [
+        ("toy_tpr", "TPR", "train"),
+        ("toy_tpr", "TPR", "train+valid"),
+        ("toy_recall", "recall", "train"),
+        ("toy_recall", "recall", "train+valid"),
+        (None, "rules", "train"),
+        (None, "rules", "train+valid"),
+        (None, "frequency", "train"),
+        (None, "frequency", "train+valid"),
+    ]
+    printed = [line.split()[:2] for line in out.splitlines()]
+    assert ["rules", "typed"] in printed
+    assert ["frequency+", "typed"] in printed
+    assert ["recall+", "typed"] in printed
+    place = printed.index(["TPR", "paper"])
+    assert out.splitlines()[place].split() == ["TPR", "paper", "3", ".999", ".998", ".999", ".999"]
+    assert [line[0] for line in printed[place + 1 : place + 3]] == ["typed", "all"]
+    assert re.search(r"^toy TPR, seed 0: 3\.0 epochs in \d+ s; MRR \(all\) \.\d+ on train, \.\d+ on train\+valid$",
+                     err, re.MULTILINE)  # fmt: skip
+    assert re.search(r"^TPR: \.\d+ short of the paper's MRR of \.999$", err, re.MULTILINE)
+    assert "TPR+: " not in err
+
+
+def test_what_is_done_is_not_done_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(*OWN).code == 0
+    before = Path("results/paper.jsonl").read_bytes()
+    first = run(*OWN)
+    assert (first.code, "seed 0" in first.err) == (0, False)
+    assert Path("results/paper.jsonl").read_bytes() == before
+    assert run(*OWN, "--seed", 3, "--row", "recall").code == 0
+    assert run(*OWN, "--retrain", "--row", "recall").code == 0
+    lines = read_lines(Path("results/paper.jsonl"))[8:]
+    assert [(line["model"], line["seed"]) for line in lines] == [
+        ("recall", 3),
+        ("recall", 3),
+        ("recall", 0),
+        ("recall", 0),
+    ]
+
+
+def test_a_dry_run_does_nothing(run: Run) -> None:
+    code, out, err = run(*OWN, "--dry-run", "--minutes", 2.5)
+    assert (code, err) == (0, "")
+    assert [line.split() for line in out.splitlines() if "toy" in line] == [
+        ["toy", "TPR", "toy_tpr", "to", "train", "0", "2.5"],
+        ["toy", "recall", "toy_recall", "to", "train", "0", "2.5"],
+    ]
+    assert not Path("results").exists()
+    assert not Path("models").exists()
+    assert run(*OWN, "--row", "tpr").code == 0
+    _, out, _ = run(*OWN, "--dry-run")
+    assert [line.split()[3] for line in out.splitlines() if "toy" in line] == ["done", "to"]
+    Path("results/paper.jsonl").unlink()
+    _, out, _ = run(*OWN, "--dry-run", "--row", "TPR")
+    assert "to rank" in out
+
+
+def test_a_dry_run_of_everything_that_comes_with_the_package(run: Run) -> None:
+    code, out, _ = run("all", "--dry-run")
+    assert code == 0
+    assert len([line for line in out.splitlines() if line.endswith(tuple("0123456789"))]) == 45
+    _, out, _ = run("fbgen", "--dry-run", "--row", "*inf")
+    assert [line.split()[:2] for line in out.splitlines() if "FBGen" in line] == [
+        ["FBGen", "CConv-inf"],
+        ["FBGen", "TPR-inf"],
+    ]
+
+
+def test_json_is_all_there_is_on_standard_output(run: Run) -> None:
+    code, out, _ = run(*OWN, "--row", "TPR", "--json", "-", "--results", "mine.jsonl")
+    assert code == 0
+    (table,) = json.loads(out)
+    assert (table["table"], table["group"]) == ("toy", "wn18")
+    entry = next(entry for entry in table["entries"] if (entry["name"], entry["graph"]) == ("TPR", "train"))
+    assert entry["published"]["MRR"] == 0.999
+    assert entry["ours"].keys() == {"all", "typed"}
+    assert len(read_lines(Path("mine.jsonl"))) == 6
+    assert not Path("results").exists()
+
+
+def test_baselines_come_from_their_file(run: Run) -> None:
+    run(*OWN, "--row", "TPR", "--results", "first.jsonl")
+    baselines = [line for line in read_lines(Path("first.jsonl")) if "row" not in line]
+    Path("known.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in baselines), encoding="utf-8")
+    assert run(*OWN, "--row", "TPR", "--results", "second.jsonl", "--baselines", "known.jsonl").code == 0
+    assert [line["model"] for line in read_lines(Path("second.jsonl"))] == ["TPR", "TPR"]
+
+
+def test_ctrl_c_and_going_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hmem.training import loop
+
+    usual, steps = loop._Run._step, [0]
+
+    def step(self: loop._Run, query: Any) -> Any:
+        steps[0] += 1
+        if steps[0] == 2:
+            signal.raise_signal(signal.SIGINT)
+        return usual(self, query)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop._Run, "_step", step)
+        code, out, err = run(*OWN)
+    assert (code, out) == (130, "")
+    assert err.endswith("Stopped in toy TPR, seed 0. The same command goes on from here.\n")
+    assert not Path("results/paper.jsonl").exists()
+    _, out, _ = run(*OWN, "--dry-run")
+    assert "to resume" in out
+    assert run(*OWN).code == 0
+    assert run(*OWN, "--results", "whole.jsonl", "--models", "others").code == 0
+    resumed, whole = (read_lines(Path(name)) for name in ("results/paper.jsonl", "whole.jsonl"))
+    assert [line["protocols"] for line in resumed] == [line["protocols"] for line in whole]
+
+
+def test_a_row_that_fails_does_not_stop_the_others(run: Run, here: Path) -> None:
+    write_row(here / "rows", "TPR-inf", "tpr-inf", SMALL + "learning_rate = 1e30\n")
+    code, out, err = run(*OWN, "--row", "tpr-inf", "--row", "recall")
+    assert code == 1
+    assert re.search(r"^toy TPR-inf, seed 0 failed: the loss is .* try a lower learning_rate", err, re.MULTILINE)
+    assert [line["model"] for line in read_lines(Path("results/paper.jsonl"))][:2] == ["recall", "recall"]
+    assert "recall+" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["wn18", "--row", "TRP"], 'no row "TRP" in wn18; there are CConv, CConv-inf'),
+        (["wn18", "--rows", "nowhere"], "nowhere is not a folder"),
+        (["wn18", "--minutes", "0"], "minutes=0.0 must be positive"),
+    ],
+)
+def test_mistakes_are_one_line(run: Run, arguments: list[str], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"hmem: {message}")
+
+
+def test_quick_works_on_the_bundled_graphs(run: Run, here: Path) -> None:
+    code, out, _ = run("ablation", "--quick", "--row", "TPR-global")
+    assert code == 0
+    assert "WN18, global weight (in miniature, on wordnet-mini)" in out
+    assert "FB15K, global weight (in miniature, on wordnet-mini)" in out
+    assert "paper" not in out
+    lines = read_lines(here / "home" / "models" / "quick" / "results.jsonl")
+    assert [(line["dataset"], line["row"]) for line in lines if "row" in line] == [
+        ("wordnet-mini", "wn18_tpr-global"),
+        ("wordnet-mini", "wn18_tpr-global"),
+        ("wordnet-mini", "fb15k_tpr-global"),
+        ("wordnet-mini", "fb15k_tpr-global"),
+    ]
+    assert not Path("results").exists()
+
+
+@pytest.mark.slow
+def test_quick_runs_everything(run: Run, here: Path) -> None:
+    assert run("all", "--quick").code == 0
+    lines = read_lines(here / "home" / "models" / "quick" / "results.jsonl")
+    assert len([line for line in lines if "row" in line]) == 90
+
+
+def test_runs_from_a_checkout_without_installation(here: Path) -> None:
+    """As on a machine that has torch and nothing of ours: only PYTHONPATH says where the package is."""
+    source = Path(hmem.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "hmem", "reproduce", "wngen", "--dry-run"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(source)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "wngen_tpr-inf" in done.stdout

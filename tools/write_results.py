@@ -1,0 +1,148 @@
+"""Write docs/results.md from results/*.jsonl and the rows of the paper's tables.
+
+    python tools/write_results.py            write it
+    python tools/write_results.py --check    leave with 1 if it is not what would be written
+
+Of each row the results count that have the settings and seeds of its file in benchmarks/paper.
+"""
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hmem.analysis.comparison import PAPERS_PROTOCOL, Comparison, Entry, compare, share, table_lines
+from hmem.analysis.results import Line, find_run, read_lines
+from hmem.analysis.rows import GRAPHS, METRICS, Row, Run, load_rows
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
+FILES = ("baselines.jsonl", "paper.jsonl")
+
+HEADER = """\
+# Results
+
+<!-- Written by `python tools/write_results.py` from results/*.jsonl and benchmarks/paper. Do not edit by hand. -->
+
+The paper's tables, with our figures below the paper's. `hmem reproduce wn18` (or `fb15k`, `wn18rr`, `wngen`, `fbgen`,
+`fb15k-237`, `ablation`, `all`) trains what has no result yet, ranks the test facts and prints these tables;
+`benchmarks/paper` has the settings of every row, and `results/paper.jsonl` every run with all its figures.
+
+- `paper`: as printed. `typed` and `all`: ours, by who may be an answer ([evaluation.md](evaluation.md#protocols)). The
+  authors' scripts rank in protocol `typed`, so that is the line to compare with the paper; the rest of the field ranks
+  in `all`.
+- "+": the validation facts are in the graph that memories are made of, without training on them. Learned memories
+  (`-im`) are made of no facts, so nothing changes for them.
+- `rules` and `frequency` learn nothing ([evaluation.md](evaluation.md#baselines)); `ERAvg` is the closest relative in
+  the literature, `recall` our own; neither is in the paper.
+- Where several seeds were run, figures are means, and the MRR has its standard deviation beside it.
+- Settings were chosen on validation facts.
+"""
+
+
+def page(rows: Sequence[Row], lines: Sequence[Line]) -> str:
+    """The whole text of docs/results.md."""
+    found = compare(rows, lines, rows)
+    titles = [title_of(each) for each in found]
+    contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in [*titles, "The runs"])
+    sections = ["\n".join([f"## {title}\n", *section(each)]) for title, each in zip(titles, found, strict=True)]
+    return "\n".join([HEADER, f"{contents}\n", *sections, "\n".join(["## The runs\n", *runs(rows, lines)])])
+
+
+def title_of(comparison: Comparison) -> str:
+    return f"Ablation on {comparison.table}" if comparison.group == "ablation" else comparison.table
+
+
+def anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def section(comparison: Comparison) -> Iterator[str]:
+    if comparison.group == "ablation":
+        yield "`-global`: one weight matrix for every query, f = 1; without it, the row of the table above.\n"
+    yield f"| model | figures | {' | '.join(METRICS)} |"
+    yield f"|---|---|{'---:|' * len(METRICS)}"
+    for entry in comparison.entries:
+        label = entry.label + (f" ({len(entry.seeds)} seeds)" if len(entry.seeds) > 1 else "")
+        for source, cells in table_lines(entry):
+            yield f"| {label} | {source} | {' | '.join(cells)} |"
+            label = ""
+    yield ""
+    yield from leaders(comparison)
+    yield from verdict(comparison)
+    missing = dict.fromkeys(entry.name for entry in comparison.entries if not entry.ours)
+    if missing:
+        yield f"Not run yet: {', '.join(missing)}.\n"
+    remarks = {entry.name: entry.remark for entry in comparison.entries if entry.remark}
+    for remark in dict.fromkeys(remarks.values()):
+        names = ", ".join(name for name, each in remarks.items() if each == remark)
+        yield f"About the paper's {names}: {remark}.\n"
+
+
+def leaders(comparison: Comparison) -> Iterator[str]:
+    """Who has the highest MRR, be it a baseline."""
+    best = [entry for graph in GRAPHS if (entry := comparison.best("all", graph)) is not None]
+    if any(entry.kind == "row" and entry.ours for entry in comparison.entries):
+        said = " and ".join(f"{entry.label} ({share(entry.ours['all'].mean['MRR'])})" for entry in best)
+        yield f"Highest MRR in protocol `all`: {said}.\n"
+
+
+def verdict(comparison: Comparison) -> Iterator[str]:
+    """A line for every row that does not reach the paper."""
+    compared = [entry for entry in comparison.entries if entry.shortfall is not None]
+    if not compared:
+        return
+    if not comparison.short:
+        yield f"Each of the {len(compared)} rows that the paper has and that were run reaches its MRR.\n"
+        return
+    yield f"{len(comparison.short)} of {len(compared)} rows fall short of the paper's MRR:\n"
+    for entry in comparison.short:
+        yield f"- {entry.label} by {share(entry.shortfall or 0)} ({against(entry)})"
+    yield ""
+
+
+def against(entry: Entry) -> str:
+    assert entry.published is not None, "only what the paper has can fall short of it"
+    return f"{share(entry.ours[PAPERS_PROTOCOL].mean['MRR'])} against {share(entry.published['MRR'])}"
+
+
+def runs(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
+    """What each training took."""
+    found = [
+        (row, seed, line)
+        for row in rows
+        for seed in row.seeds
+        if (line := find_run(lines, Run(row=row, seed=seed), "train")) is not None
+    ]
+    if not found:
+        yield "None yet."
+        return
+    yield "Epochs and seconds are those of training; the valid MRR is that of protocol `all`, on the training graph.\n"
+    yield "| dataset | row | seed | parameters | epochs | seconds | valid MRR | device | commit |"
+    yield "|---|---|---:|---:|---:|---:|---:|---|---|"
+    for row, seed, line in found:
+        cells = [row.dataset, row.name, str(seed), f"{line['parameters']:,}", f"{line['epochs']:.1f}"]
+        cells += [f"{line['training_seconds']:,.0f}", share(line["valid_mrr_all"]), line["device"]]
+        yield f"| {' | '.join([*cells, line['commit'] or '–'])} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; leave with 1 if the page is out of date")
+    given = parser.parse_args()
+    wanted = page(load_rows(), [line for name in FILES for line in read_lines(RESULTS / name)]).rstrip("\n") + "\n"
+    if not given.check:
+        PAGE.write_text(wanted, encoding="utf-8")
+        return 0
+    found = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    if found == wanted:
+        return 0
+    changes = difflib.unified_diff(found.splitlines(), wanted.splitlines(), "docs/results.md", "results", lineterm="")
+    print("\n".join(changes))
+    print("docs/results.md is out of date; write it anew: python tools/write_results.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
