@@ -119,18 +119,42 @@ def test_facts_in_the_graph_are_not_ranked(run: Run, model: Path) -> None:
     assert err == ('hmem: the valid facts are in the graph "train+valid": ranking them would ask for what is given\n')
 
 
-def test_a_dataset_with_other_names_is_refused(run: Run, model: Path, here: Path) -> None:
+def test_a_dataset_in_another_order_gives_the_same_figures(run: Run, model: Path, here: Path) -> None:
     other = write_toy(here / "other")
     text = (other / "train.tsv").read_text()
-    (other / "train.tsv").write_text(text.replace("puppy.n.01", "whelp.n.01"))
+    (other / "train.tsv").write_text("".join(reversed(text.splitlines(keepends=True))))  # the same names, renumbered
+    code, out, err = run("evaluate", model, "other", "--json", "-")
+    assert (code, err) == (0, "0 of 18 entities are new to the model.\n")
+    assert json.loads(out)["protocols"] == figures(run, model)["protocols"]
+
+
+def test_a_graph_of_new_entities_is_ranked_by_what_the_model_knows_of_relations(
+    run: Run, model: Path, here: Path
+) -> None:
+    other = write_toy(here / "other")
+    for path in other.iterdir():
+        path.write_text(path.read_text().replace(".n.0", ".x.0"))
+    code, out, err = run("evaluate", model, "other", "--json", "-")
+    assert (code, err) == (0, "18 of 18 entities are new to the model.\n")
+    made = json.loads(out)["breakdowns"]["all"]["linked"]
+    assert made["linked"]["mrr"] > made["unlinked"]["mrr"]
+
+
+def test_new_relations_are_refused_and_implicit_memories_meet_nobody(run: Run, model: Path, here: Path) -> None:
+    other = write_toy(here / "other")
+    text = (other / "train.tsv").read_text()
+    (other / "train.tsv").write_text(text.replace("similar_to", "like"))
     code, out, err = run("evaluate", model, "other")
     assert (code, out) == (1, "")
     assert err == (
-        "hmem: other has other entities or relations than model was trained on (toy); "
-        "a model ranks the graph it knows\n"
+        'hmem: other has relations that the model was not trained with, such as "like"; '
+        "a model of toy can meet new entities, but not new relations\n"
     )
-    (other / "train.tsv").write_text("".join(reversed(text.splitlines(keepends=True))))  # the same names, renumbered
-    assert run("evaluate", model, "other").code == 1
+    (other / "train.tsv").write_text(text.replace("puppy.n.01", "whelp.n.01"))
+    assert run("train", "toy", "--out", "im", "--preset", "tpr-im", *QUICK).code == 0
+    code, out, err = run("evaluate", "im", "other")
+    assert (code, out) == (1, "")
+    assert err.startswith("hmem: other has entities that the model was not trained with, and its memories are implicit")
 
 
 def test_the_same_dataset_elsewhere_is_fine(run: Run, model: Path, here: Path) -> None:

@@ -12,11 +12,16 @@ from hmem.errors import DataError
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
     from hmem.model.checkpoint import SavedModel
+    from hmem.model.hmem import ModelScorer
+    from hmem.model.index import FrozenIndex
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote.")],
-    data: Annotated[str | None, typer.Argument(help="The dataset; the one it was trained on if left out.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Argument(help="The dataset, which may be about other entities; the one it was trained on if left out."),
+    ] = None,
     split: options.Split = "test",
     graph: options.Graph = "train",
     protocol: Annotated[
@@ -40,7 +45,10 @@ def evaluate(
     saved = load(model, place)
     dataset = _dataset_of(saved, data, model)
     protocols: tuple[Protocol, ...] = PROTOCOLS if protocol == "both" else (protocol,)
-    scorer = ModelScorer(saved.model, FrozenIndex(dataset.inference_graph(graph), place))
+    index = FrozenIndex(dataset.inference_graph(graph), place)
+    scorer = ModelScorer(saved.model, index)
+    if dataset.vocab != saved.vocab:
+        scorer = _newcomer(saved, dataset, index)
     made = [
         report(
             scorer,
@@ -64,14 +72,31 @@ def evaluate(
 
 
 def _dataset_of(saved: "SavedModel", data: str | None, folder: Path) -> "Dataset":
-    """The dataset to rank, in the model's own numbering of names."""
+    """The dataset to rank: the one that the model was trained on, unless told otherwise."""
     if data is None:
         run = folder / "run.json"
         data = json.loads(run.read_text(encoding="utf-8"))["data"] if run.exists() else saved.dataset
-    dataset = output.load(data)
-    if dataset.vocab != saved.vocab:
+    return output.load(data)
+
+
+def _newcomer(saved: "SavedModel", dataset: "Dataset", index: "FrozenIndex") -> "ModelScorer":
+    """The model on a graph with other entities, all or some of which it has never met."""
+    from hmem.model.hmem import ModelScorer
+    from hmem.model.implicit import ImplicitMemory
+    from hmem.model.placing import everybody
+    from hmem.model.transplant import transplant
+
+    unknown = [name for name in dataset.vocab.relations if name not in saved.vocab.relations]
+    if unknown:
         raise DataError(
-            f"{data} has other entities or relations than {folder} was trained on ({saved.dataset}); "
-            "a model ranks the graph it knows"
+            f'{dataset.name} has relations that the model was not trained with, such as "{unknown[0]}"; '
+            f"a model of {saved.dataset} can meet new entities, but not new relations"
         )
-    return dataset
+    if isinstance(saved.model.memory, ImplicitMemory):
+        raise DataError(
+            f"{dataset.name} has entities that the model was not trained with, and its memories are implicit: they "
+            "know nobody else; train an explicit one"
+        )
+    model = transplant(saved.model, saved.vocab, dataset.vocab)
+    output.note(f"{int((~model.is_known).sum()):,} of {dataset.num_entities:,} entities are new to the model.")
+    return ModelScorer(model, index, everybody(model, index))

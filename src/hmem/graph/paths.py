@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.triples import mirror_role
 
 MOST_AT_A_STEP = 200  # neighbours in one role; a step that leads to more says little about any of them
 FACTS_PER_ROLE = 100  # that rules are looked for in, at least
@@ -75,7 +76,7 @@ def _count_hits(graph: Neighborhoods, sample: Sample, steps: int) -> tuple[Ints,
     for start in range(0, len(sample[0]), CHUNK):
         entity, role, answer = (each[start : start + CHUNK] for each in sample)
         far = graph.lookup(answer)
-        last = _mirror(far.roles.astype(np.int64), graph.num_relations)
+        last = mirror_role(far.roles.astype(np.int64), graph.num_relations)
         place = far.owner * graph.num_entities + far.fillers  # who is one step before which fact's answer
         order = np.argsort(place, kind="stable")
         place, last = place[order], last[order]
@@ -156,10 +157,6 @@ def _expand(low: Ints, counts: Ints) -> tuple[Ints, Ints]:
     source = np.repeat(np.arange(len(low)), counts)
     before = np.cumsum(counts) - counts
     return source, np.arange(len(source)) - np.repeat(before - low, counts)
-
-
-def _mirror(roles: Ints, num_relations: int) -> Ints:
-    return np.where(roles < num_relations, roles + num_relations, roles - num_relations)
 
 
 def _strongest(

@@ -9,18 +9,20 @@ whose last part is what completion added. With the exact channel an answer's pro
 edge to it was copied with, what each longer path to it gave of the rest, and what was left for the dense channel.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from hmem.errors import ConfigError
-from hmem.model.explicit import ExplicitMemory
+from hmem.model.explicit import Attended, ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.index import Index
 from hmem.model.query import Query, leads_to_other_answer
 from hmem.model.vectors import Vectors
+
+CHUNK = 4096  # edges taken apart at a time
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -46,6 +48,17 @@ class Explanation:
         return float(self.matches.sum()) + self.completion + self.rest
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Recalled:
+    """What the exact channels make of an answer."""
+
+    copied: Float[Tensor, " K"]
+    path_roles: Int[Tensor, "P L"]
+    path_nodes: Int[Tensor, "P L"]
+    reached: Float[Tensor, " P"]
+    dense_share: float
+
+
 @torch.inference_mode()
 def explain(
     model: HMem, graph: Index, entity: int, role: int, answer: int, vectors: Vectors | None = None
@@ -57,49 +70,75 @@ def explain(
     query = Query(*(torch.tensor([value], device=model.device) for value in (entity, role)))
     identity = model.identify(query, vectors)
     attended = model.memory.attend(query, graph, identity, vectors, None)
-    edges, weights = attended.edges, attended.weights
-    truth = vectors.entities[answer]
+    truth, asked = vectors.entities[answer], vectors.roles[role : role + 1]  # (de,), (1, dr)
     factor = 2 * model.log_temperature.exp()
-
-    def unbind(memory: Float[Tensor, "n D"]) -> Float[Tensor, "n de"]:
-        return model.binding.unbind(vectors.roles[role].expand(len(memory), -1), memory)
-
-    bound = model.binding.bind(vectors.roles[edges.roles], vectors.entities[edges.fillers])  # (K, D)
-    parts = unbind(weights[:, None] * bound)  # (K, de)
     memory = model.memory.assemble(query, attended, vectors)  # (1, D)
-    retrieved = unbind(model.completion(memory, identity))  # (1, de)
+    retrieved = model.binding.unbind(asked, model.completion(memory, identity))  # (1, de)
     dense = model.compare(retrieved, vectors.entities, vectors.lengths)  # (1, E)
     if vectors.placed is not None:
         dense = dense.masked_fill(~vectors.placed, -torch.inf)
-    copied, share, score = torch.zeros_like(weights), 0.0, float(dense[0, answer])
-    path_roles = path_nodes = edges.roles.new_empty(0, 0)
-    reached = weights.new_empty(0)
-    if model.exact is not None:
-        stored = leads_to_other_answer(query, edges)
-        seen = model.seen(vectors, retrieved)
-        channel = model.exact(query.role, edges, attended.withheld | stored, seen)
-        copied = channel.log_edge.exp() * (edges.fillers == answer)
-        log_left = channel.log_null  # (1,) what is left for the next channel
-        if model.paths is not None:
-            walks = model.paths.follow(query, edges, attended.withheld, graph)
-            second = model.paths(query, edges, walks, seen)
-            here = (walks.fillers == answer) & (second.log_edge > -torch.inf)
-            path_roles, path_nodes = model.paths.steps.flatten(0, 1)[walks.rule[here]], walks.nodes[here]
-            reached = (log_left + second.log_edge[here]).exp()
-            log_left = log_left + second.log_null
-        share = float((log_left + model.normalize(dense, query, edges)[:, answer]).exp())
-        score = float(torch.log(copied.sum() + reached.sum() + share))
+    recalled = _recalled(model, graph, query, attended, vectors, retrieved, dense, answer)
+    total = recalled.copied.sum() + recalled.reached.sum() + recalled.dense_share
     return Explanation(
-        roles=edges.roles,
-        fillers=edges.fillers,
-        weights=weights,
-        matches=factor * (parts @ truth),
-        completion=float(factor * ((retrieved - unbind(memory)) @ truth)),
+        roles=attended.edges.roles,
+        fillers=attended.edges.fillers,
+        weights=attended.weights,
+        matches=factor * _matches(model, attended, vectors, asked, truth),
+        completion=float(factor * ((retrieved - model.binding.unbind(asked, memory)) @ truth)),
         rest=float(-factor / 2 * (truth.square().sum() + retrieved.square().sum())),
-        copied=copied,
-        path_roles=path_roles,
-        path_nodes=path_nodes,
-        reached=reached,
-        dense_share=share,
-        score=score,
+        copied=recalled.copied,
+        path_roles=recalled.path_roles,
+        path_nodes=recalled.path_nodes,
+        reached=recalled.reached,
+        dense_share=recalled.dense_share,
+        score=float(dense[0, answer] if model.exact is None else torch.log(total)),
     )
+
+
+def _matches(
+    model: HMem, attended: Attended, vectors: Vectors, asked: Float[Tensor, "1 dr"], truth: Float[Tensor, " de"]
+) -> Float[Tensor, " K"]:
+    """unbind(r_q, w_c bind(r_c, e_c))·e_x for each edge, some at a time: a hub's bindings would fill the memory."""
+    parts = []
+    for roles, fillers, weights in zip(
+        torch.split(attended.edges.roles, CHUNK),
+        torch.split(attended.edges.fillers, CHUNK),
+        torch.split(attended.weights, CHUNK),
+        strict=True,
+    ):
+        bound = model.binding.bind(vectors.roles[roles], vectors.entities[fillers])  # (n, D)
+        unbound = model.binding.unbind(asked.expand(len(bound), -1), weights[:, None] * bound)  # (n, de)
+        parts.append(unbound @ truth)
+    return torch.cat(parts)
+
+
+def _recalled(
+    model: HMem,
+    graph: Index,
+    query: Query,
+    attended: Attended,
+    vectors: Vectors,
+    retrieved: Float[Tensor, "1 de"],
+    dense: Float[Tensor, "1 E"],
+    answer: int,
+) -> _Recalled:
+    edges, no_path = attended.edges, attended.edges.roles.new_empty(0, 0)
+    nothing = _Recalled(torch.zeros_like(attended.weights), no_path, no_path, attended.weights.new_empty(0), 0.0)
+    if model.exact is None:
+        return nothing
+    stored, seen = leads_to_other_answer(query, edges), model.seen(vectors, retrieved)
+    first = model.exact(query.role, edges, attended.withheld | stored, seen)
+    found = replace(nothing, copied=first.log_edge.exp() * (edges.fillers == answer))
+    log_left = first.log_null  # (1,) what is left for the next channel
+    if model.paths is not None:
+        walks = model.paths.follow(query, edges, attended.withheld, graph)
+        second = model.paths(query, edges, walks, seen)
+        here = (walks.fillers == answer) & (second.log_edge > -torch.inf)
+        found = replace(
+            found,
+            path_roles=model.paths.steps.flatten(0, 1)[walks.rule[here]],
+            path_nodes=walks.nodes[here],
+            reached=(log_left + second.log_edge[here]).exp(),
+        )
+        log_left = log_left + second.log_null
+    return replace(found, dense_share=float((log_left + model.normalize(dense, query, edges)[:, answer]).exp()))

@@ -123,7 +123,8 @@ class HMem(nn.Module):
         row, filler = other_answers(query, edges)
         rivals = scores.reshape(-1).index_fill(0, row * scores.shape[1] + filler, -torch.inf).view_as(scores)
         total = rivals.logsumexp(1, keepdim=True)  # (B, 1); −∞ where every entity is stored, so that all are rivals
-        return scores - torch.where(total > -torch.inf, total, scores.logsumexp(1, keepdim=True))
+        total = torch.where(total > -torch.inf, total, scores.logsumexp(1, keepdim=True))
+        return scores - torch.where(total > -torch.inf, total, 0.0)  # still −∞ where nobody has a vector
 
     def identify(self, query: Query, vectors: Vectors, drop: Drop | None = None) -> Float[Tensor, "B de"]:
         """e_i as the weights and the bias see it: zero for an entity that came after training, or plays one."""
@@ -171,11 +172,11 @@ class HMem(nn.Module):
 class ModelScorer:
     """A model on a graph, as evaluation asks it."""
 
-    def __init__(self, model: HMem, graph: Index) -> None:
+    def __init__(self, model: HMem, graph: Index, vectors: Vectors | None = None) -> None:
         self.model = model.eval()
         self.graph = graph
         with torch.inference_mode():
-            self.vectors = model.embeddings()
+            self.vectors = vectors or model.embeddings()
 
     @property
     def device(self) -> torch.device:

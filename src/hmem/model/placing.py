@@ -32,6 +32,23 @@ def place(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B de"]:
 
 
 @torch.inference_mode()
+def everybody(model: HMem, graph: Index) -> Vectors:
+    """A vector for everybody in a graph: as trained where the model knows them, elsewhere where their facts put them.
+
+    Who has no fact with anybody the model knows has none, and is no candidate of the dense channel; the exact channels
+    need no vectors.
+    """
+    vectors = model.embeddings()
+    rows, placed = vectors.entities.clone(), model.is_known.clone()
+    for some in torch.split((~model.is_known).nonzero().squeeze(1), BATCH):
+        edges = graph.lookup(some)
+        edges = edges.select(model.is_known.index_select(0, edges.fillers))
+        rows[some], placed[some] = place(model, edges, vectors), edges.degree > 0
+    rows[~placed] = 0
+    return Vectors(rows, vectors.roles, placed, rows.square().sum(1))
+
+
+@torch.inference_mode()
 def fit_placing(model: HMem, graph: Index, seed: int = 0) -> None:
     """Find the map A for a trained model and the graph it was trained on."""
     vectors = model.embeddings()
