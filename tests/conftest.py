@@ -1,4 +1,4 @@
-"""Fixtures that every test may use, and the `--slow` option."""
+"""Fixtures that every test may use, and the `--slow` and `--browser` options."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -66,13 +66,15 @@ paw.n.01 part_of bear.n.01
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption("--browser", action="store_true", help="run the tests that drive a browser too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--slow"):
-        for item in items:
-            if "slow" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="slow; run it with --slow"))
+    for marker, why in (("slow", "slow"), ("browser", "drives a browser")):
+        if not config.getoption(f"--{marker}"):
+            for item in items:
+                if marker in item.keywords:
+                    item.add_marker(pytest.mark.skip(reason=f"{why}; run it with --{marker}"))
 
 
 @pytest.fixture

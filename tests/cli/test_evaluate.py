@@ -113,6 +113,16 @@ def test_breakdowns(run: Run, model: Path) -> None:
     assert "by linked" not in run("evaluate", model).out
 
 
+def test_a_breakdown_without_parts_is_left_out(run: Run, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = {"count": 1, "mrr": 1.0, "hits@1": 1.0, "hits@10": 1.0, "mr": 1.0}
+    monkeypatch.setattr(
+        "hmem.evaluation.report.breakdown", lambda *_: {"linked by degree": {}, "relation": {"r": figures}}
+    )
+    out = run("evaluate", model, "--breakdowns", "--protocol", "all").out
+    assert "by relation" in out
+    assert "linked" not in out
+
+
 def test_facts_in_the_graph_are_not_ranked(run: Run, model: Path) -> None:
     code, out, err = run("evaluate", model, "--split", "valid", "--graph", "train+valid")
     assert (code, out) == (2, "")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+POINTS = 10  # by which a percentage may differ on another machine
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "knowledge.md"
 
 
@@ -35,6 +36,11 @@ def comparable(text: str) -> list[str]:
         line = re.sub(r"[━─]+", "─", line)
         lines.append(" ".join(line.split()))
     return [line for line in lines if line]
+
+
+def percentages(text: str) -> list[float]:
+    """Every probability that is shown, in percent."""
+    return [float(number) for number in re.findall(r"(\d+(?:\.\d+)?)%", text)]
 
 
 def run(command: str, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -70,9 +76,11 @@ def test_the_guide_shows_what_the_commands_print(tmp_path: Path, monkeypatch: py
             continue
         printed = run(command, monkeypatch)
         assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
+        assert percentages(printed) == pytest.approx(percentages(shown), abs=POINTS), f"$ {command}\n{printed}"
 
 
 def test_a_difference_that_matters_is_noticed() -> None:
     assert comparable(" 1   leopard.n.02   98%\n") == comparable("1  leopard.n.02  97.5%")
     assert comparable("3 facts added") != comparable("2 facts added")
     assert comparable("1 leopard.n.02 98%") != comparable("1 lion.n.01 98%")
+    assert percentages("1 leopard.n.02 98%\n2 lion.n.01 > 99.9%\n3 fox.n.01 0.2%") == [98, 99.9, 0.2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hmem.cli.names import find
+from hmem.cli.names import find, near
 from hmem.errors import UnknownNameError
 from hmem.graph.names import Names
 
@@ -39,3 +39,28 @@ def test_anything_else_is_an_error_of_one_line(typed: str, message: str) -> None
         find(ENTITIES, typed)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+def test_few_relations_are_listed_where_none_is_alike() -> None:
+    with pytest.raises(UnknownNameError, match=r'^no relation "xyzzy"; there are eats, is_a$'):
+        find(Names("relation", ["eats", "is_a"]), "xyzzy")
+    with pytest.raises(UnknownNameError, match=r'^no relation "xyzzy"$'):
+        find(Names("relation", [f"r{number}" for number in range(21)]), "xyzzy")
+    with pytest.raises(UnknownNameError, match=r'^no relation "xyzzy"$'):
+        find(Names("relation"), "xyzzy")
+
+
+@pytest.mark.parametrize("typed", ["?", "!!", "☂", "  "])
+def test_nothing_is_like_a_name_without_letters(typed: str) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        find(ENTITIES, typed)
+    assert "did you mean" not in str(error.value)
+    assert near(typed, ["☃", "!", "wolf"]) == []
+
+
+def test_a_name_that_may_be_a_misspelling_of_another() -> None:
+    relations = ["_hypernym", "_hyponym", "_instance_hypernym", "_has_part"]
+    assert near("_hypernim", relations) == ["_hypernym"]
+    assert near("Hypernym", relations) == ["_hypernym"]
+    assert near("_hypernym", relations) != ["_hypernym"]
+    assert near("eats", relations) == []

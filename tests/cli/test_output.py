@@ -70,6 +70,25 @@ def test_a_name_stays_in_its_line() -> None:
     assert output.one_line("Köln\t[b]\n\x1b[31m😀\u2028") == "Köln\\t[b]\\n\\x1b[31m😀\\u2028"
 
 
+def test_joiners_are_part_of_a_name_and_blanks_at_its_ends_are_shown() -> None:
+    for name in ("👩\u200d🚀", "می\u200cخواهم", "a b", ""):
+        assert output.one_line(name) == name
+    assert [output.one_line(name) for name in ("  ", " a", "a ", "\n")] == ['"  "', '" a"', '"a "', "\\n"]
+
+
+def test_a_name_in_a_table_does_not_fill_the_screen() -> None:
+    assert output.cell("x" * 200) == "x" * 200
+    assert output.cell("x" * 10_000) == "x" * 199 + "…"
+    assert output.cell(None) == "–"
+
+
+def test_a_title_is_not_folded_to_the_width_of_its_table(capsys: pytest.CaptureFixture[str]) -> None:
+    table = output.table(["a"], title="a title that is longer than the table is wide " + "x" * 120)
+    table.add_row("b")
+    output.show(table)
+    assert capsys.readouterr().out.startswith("a title that is longer than the table is wide " + "x" * 120 + "\n\n")
+
+
 def test_piped_tables_are_wide_and_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     assert output.console().width == 120

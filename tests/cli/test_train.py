@@ -264,7 +264,30 @@ def test_a_file_in_place_of_the_folder(run: Run) -> None:
 def test_a_dataset_without_validation_facts(run: Run, here: Path) -> None:
     (here / "one.tsv").write_text("a\tr\tb\nb\tr\tc\n")
     code, out, err = run("train", "one.tsv", "--out", "model", *QUICK)
-    assert (code, out, err) == (1, "", "hmem: one.tsv has no valid facts to rank\n")
+    assert code == 0, err
+    assert re.fullmatch(r"model: trained 3\.0 epochs in \d+ s \(done\)\.\n", out.splitlines(keepends=True)[-1])
+    assert "no valid or test file, and too few facts to take any from train" in err
+    assert "Trained without validation" in err
+    assert "probabilities" in err
+    saved = load(here / "model")
+    assert saved.metrics["reports"] == []
+    assert "calibration" not in saved.metrics
+    assert [line["validated"] for line in log_of("model")] == [None] * 3
+    code, out, err = run("train", "one.tsv", "--out", "other", "--json", "-", *QUICK)
+    assert code == 0, err
+    assert json.loads(out)["training"]["stopped"] == "done"
+    assert same_weights("model", "other")
+
+
+def test_a_small_knowledge_base_answers_by_scores(run: Run, here: Path) -> None:
+    (here / "one.tsv").write_text("anna\tworks_at\tacme\nben\tworks_at\tglobex\ncara\tlives_in\tgraz\n")
+    run("kb", "create", "small.kb", "--facts", "one.tsv")
+    code, out, err = run("train", "--from", "small.kb", "--out", "model", *QUICK)
+    assert code == 0, err
+    assert out.endswith("small.kb uses it from now on.\n")
+    assert "no fact of small.kb can be kept out of training to validate with" in err
+    code, out, err = run("predict", "small.kb", "anna", "works_at", "--tail", "-k", 1)
+    assert (code, "score" in out, "Scores are not calibrated" in err) == (0, True, True)
 
 
 # Ctrl-C and --resume

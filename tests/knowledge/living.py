@@ -84,7 +84,7 @@ def every_score(kb: KnowledgeBase) -> dict[tuple[str, int], Tensor]:
         names, roles = asking.live.entities.names, 2 * asking.live.num_relations
         askable = [entity for entity in range(len(names)) if asking.live.has_facts(entity)]
         questions = np.array([(entity, role) for entity in askable for role in range(roles)]).reshape(-1, 2)
-        rows = [row for _, scores in asking.answering.passes(*questions.T) for row in scores]
+        rows = [row for _, scores, _ in asking.answering.passes(*questions.T) for row in scores]
         return {(names[int(e)], int(r)): row for (e, r), row in zip(questions, rows, strict=True)}
 
 

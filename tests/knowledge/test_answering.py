@@ -65,7 +65,7 @@ def test_scores_are_those_of_a_model_that_is_given_everything_anew(make_base: Ma
     with kb.asking() as asking:
         for entity, role in [*every_score(kb)][::3]:
             number = np.array([asking.live.entity(entity)]), np.array([role])
-            ((_, scores),) = asking.answering.passes(*number)
+            ((_, scores, _),) = asking.answering.passes(*number)
             assert torch.equal(scores[0], anew.scores(entity, role))
 
 
@@ -130,7 +130,7 @@ def test_the_best_k_are_the_first_k_of_the_full_order(
             with kb.asking() as asking:
                 live = asking.live
                 role = live.relation(relation) + (live.num_relations if direction == "tail" else 0)
-                ((_, everybody),) = asking.answering.passes(np.array([live.entity(entity)]), np.array([role]))
+                ((_, everybody, _),) = asking.answering.passes(np.array([live.entity(entity)]), np.array([role]))
                 stored = {live.entities.names[int(x)] for x in live.graph.answers(live.entity(entity), role)}
                 answers = [row.tail if direction == "tail" else row.head for row in full]
                 ids = [live.entity(answer) for answer in answers]
@@ -260,16 +260,16 @@ def test_passes_are_cut_by_edges_and_by_candidates(make_base: MakeBase, monkeypa
         entities = np.arange(6)
         degrees = asking.live.graph.degrees(entities)
         monkeypatch.setattr(module, "MOST_EDGES", int(degrees[:2].sum()))
-        cut = [rows for rows, _ in asking.answering.passes(entities, np.zeros(6, dtype=int))]
+        cut = [rows for rows, _, _ in asking.answering.passes(entities, np.zeros(6, dtype=int))]
         assert cut[0] == slice(0, 2)
         assert [rows.stop for rows in cut[:-1]] == [rows.start for rows in cut[1:]]
         monkeypatch.setattr(module, "MOST_SCORES", 1)
-        cut = [rows for rows, _ in asking.answering.passes(entities, np.zeros(6, dtype=int))]
+        cut = [rows for rows, _, _ in asking.answering.passes(entities, np.zeros(6, dtype=int))]
         assert cut == [slice(place, place + 1) for place in range(6)]
 
 
 @every_model
-def test_log_p_is_a_distribution_over_what_is_not_stored(make_base: MakeBase, name: str) -> None:
+def test_answers_that_are_not_stored_share_one_probability(make_base: MakeBase, name: str) -> None:
     kb = make_base(name)
     kb.add_many(NEW_FACTS)
     with kb.asking() as asking:
@@ -277,13 +277,34 @@ def test_log_p_is_a_distribution_over_what_is_not_stored(make_base: MakeBase, na
             for role in range(8):
                 asked = np.array([asking.live.entity(entity)]), np.array([role])
                 (ranked,) = asking.answering.best(*asked, 1000)
-                assert float(np.exp(ranked.log_p).sum()) == pytest.approx(1, abs=1e-4)
+                shares = ranked.log_p if asking.answering.model.exact is None else ranked.scores
+                assert float(np.exp(shares).sum()) == pytest.approx(1, abs=1e-4)
+                assert (ranked.log_p >= shares - 1e-6).all()
                 judged = asking.answering.judge(
                     np.repeat(asked[0], len(ranked.answers)), np.repeat(asked[1], len(ranked.answers)), ranked.answers
                 )
                 assert judged.log_p == pytest.approx(ranked.log_p, abs=1e-5)
                 assert judged.ranks.tolist() == ranked.ranks.tolist()
                 assert not judged.known.any()
+
+
+@pytest.mark.parametrize("name", ["recall", "paths"])
+def test_an_answer_is_no_less_likely_because_others_come(make_base: MakeBase, name: str) -> None:
+    """Ten newcomers with the same reason share p among them; each stays as likely as the first was by itself."""
+    kb = make_base(name)
+
+    def judged() -> tuple[float, float]:
+        with kb.asking() as asking:
+            numbers = asking.live.entity("canine.n.02"), asking.live.relation("hyponym") + 4, asking.live.entity("pup0")
+            found = asking.answering.judge(*(np.array([number]) for number in numbers))
+        return float(found.scores[0]), float(found.log_p[0])
+
+    kb.add("pup0", "hypernym", "canine.n.02")
+    score, log_p = judged()
+    kb.add_many([(f"pup{number}", "hypernym", "canine.n.02") for number in range(1, 10)])
+    crowded_score, crowded_log_p = judged()
+    assert crowded_score < score - 0.5
+    assert crowded_log_p == pytest.approx(log_p, abs=0.1)
 
 
 @every_model
@@ -313,7 +334,7 @@ def test_missing_facts_are_not_stored_and_hold_from_both_ends(make_base: MakeBas
             assert row.score == pytest.approx(float(mine.scores[0]), abs=1e-5)
             assert float(other.log_p[0]) >= blind - 1e-6
             parts = live.graph.answers(head, relation + 4), live.graph.answers(tail, relation)
-            assert len(parts[0]) + len(parts[1]) > 0
+            assert len(parts[0]) + len(parts[1]) > 0 or float(mine.log_p[0]) > math.log(0.5)
             log_p.append(float(mine.log_p[0]))
     assert log_p == pytest.approx(sorted(log_p, reverse=True), abs=1e-5)
     assert kb.missing(entity, k=3) == found[:3]

@@ -1,5 +1,7 @@
+import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,67 @@ def test_base_and_model_can_be_moved_together(tmp_path: Path, folder: Path) -> N
         found = Attached.of(store)
         assert found is not None
         assert found.load(store, "cpu").dataset == "toy"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("{base}@1", 1),
+        ("zoo.kb@1", 1),
+        ("gone/zoo.kb@1", 1),
+        ("zoo.kb", 3),
+        ("WN18", 3),
+        ("zoo.kb@9", 3),
+        ("park.kb@1", 3),
+        ("{other}@1", 3),
+        (7, 3),
+    ],
+)
+def test_a_model_trained_from_the_base_says_until_when(
+    tmp_path: Path, folder: Path, data: str | int, expected: int
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    Store.create(other / "zoo.kb").close()
+    with Store.create(tmp_path / "zoo.kb") as store:
+        for tail in "bcd":
+            store.add([("a", "r", tail)])
+        shown = data.format(base=store.path, other=other / "zoo.kb") if isinstance(data, str) else data
+        (folder / "run.json").write_text(json.dumps({"data": shown}))
+        attach(store, folder)
+        found = Attached.of(store)
+        assert found is not None
+        assert found.trained_until == expected
+        attach(store, folder, trained_until=2)
+        assert Attached.of(store) == replace(found, trained_until=2), "what is told comes first"
+
+
+def test_a_model_in_use_keeps_the_moment_it_was_trained_until(tmp_path: Path, folder: Path) -> None:
+    (folder / "run.json").write_text("{not JSON")
+    with Store.create(tmp_path / "zoo.kb") as store:
+        store.add([("a", "r", "b")])
+        attach(store, folder)
+        store.add([("a", "r", "c")])
+        attach(store, Path(shutil.copytree(folder, tmp_path / "copy")))
+        found = Attached.of(store)
+        assert found is not None
+        assert (found.folder.name, found.moment, found.trained_until) == ("copy", 2, 1)
+        (folder / "entities.tsv").write_text("another\n")
+        attach(store, folder)
+        found = Attached.of(store)
+        assert found is not None
+        assert found.trained_until == 2
+
+
+def test_it_is_read_in_one_look(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only reading is allowed, `version` may change at every look: nothing may wait for it to stand still."""
+    numbers = iter(range(1000))
+    monkeypatch.setattr(Store, "version", property(lambda store: next(numbers)))
+    with Store.create(tmp_path / "zoo.kb") as store:
+        attach(store, folder)
+        found = Attached.of(store)
+        assert found is not None
+        assert found.folder == folder.resolve()
 
 
 def test_a_missing_folder_is_told_with_a_way_out(tmp_path: Path, folder: Path) -> None:

@@ -1,3 +1,4 @@
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Table
 from tests.knowledge.conftest import MakeBase, ModelFolder
 from tests.knowledge.living import NEWCOMERS, RELATIONS, TOY_FACTS, every_score, same
+from tests.knowledge.stores import finish, start
 
 NEW = NEWCOMERS[0]
 
@@ -63,7 +65,7 @@ def test_without_a_model_everything_but_prediction_works(make_base: MakeBase) ->
         lambda: kb.score(*TOY_FACTS[0]),
         lambda: kb.model,
     ):
-        with pytest.raises(StoreError, match=r"has no model.*hmem train --from .*hmem kb use .*MODEL"):
+        with pytest.raises(StoreError, match=r"has no model.*hmem train --from \S+ --out DIR\) .*hmem kb use .*MODEL"):
             ask()
 
 
@@ -160,6 +162,41 @@ def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
     ):
         with pytest.raises(ConfigError, match="expected how many answers"):
             none()
+
+
+NO_NAMES = """
+    from hmem.errors import DataError
+    from hmem.knowledge.base import KnowledgeBase
+    kb = KnowledgeBase.open(argv[0])
+    for ask in (
+        lambda: kb.predict(None, "hypernym"),
+        lambda: kb.predict(5, "hypernym"),
+        lambda: kb.predict("dog.n.01", None),
+        lambda: kb.predict_many(["dog.n.01"]),
+        lambda: kb.predict_many([7]),
+        lambda: kb.predict_many([("dog.n.01", "hypernym", "cat.n.01")]),
+        lambda: kb.score(("dog.n.01", "hypernym", "cat.n.01"), 1, 2),
+        lambda: kb.score_many(["dog.n.01"]),
+        lambda: kb.explain("dog.n.01", "hypernym", 3),
+        lambda: kb.explain_many([("dog.n.01", "hypernym")]),
+        lambda: kb.missing(None),
+        lambda: kb.similar(b"dog.n.01"),
+        lambda: kb.neighbours(None),
+    ):
+        try:
+            ask()
+        except DataError as error:
+            print(error)
+"""
+
+
+def test_what_is_no_name_is_told_with_what_was_expected(make_base: MakeBase) -> None:
+    """In a process of its own, where nothing watches over the types before the base does."""
+    told = finish(start(NO_NAMES, make_base("recall").path)).splitlines()
+    assert len(told) == 13
+    assert all(re.match(r"expected .*, received ", line) for line in told), told
+    assert told[0] == "expected the name of one entity as text, received None (NoneType)"
+    assert told[6].startswith("expected text as head, received ('dog.n.01', ")
 
 
 def test_one_question_or_many(make_base: MakeBase) -> None:

@@ -209,10 +209,13 @@ def test_a_file_that_may_not_grow_changes_nothing(tmp_path: Path) -> None:
     assert end == "1 []"
 
 
-def as_nobody(script: str, path: Path) -> str:
-    """What a process without rights prints; the tests may be run by root, to whom everything is allowed."""
+def as_nobody(script: str, path: Path, imports: str = "") -> str:
+    """What a process without rights prints; the tests may be run by root, to whom everything is allowed.
+
+    What it needs is imported before: it may not be allowed to read the modules either.
+    """
     give_up = f"import os\nos.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" if os.geteuid() == 0 else ""
-    return finish(start(give_up + dedent(script), path))
+    return finish(start(imports + give_up + dedent(script), path))
 
 
 OPEN_BOTH_WAYS = """
@@ -282,3 +285,32 @@ def test_a_log_left_behind_is_read_too(store: Store, tmp_path: Path) -> None:
     for read_only in (True, False):
         with Store.open(copy / "zoo.kb", read_only=read_only) as found:
             assert by_name(found) == [WOLF, DOG]
+
+
+ASK_IMPORTS = """
+from hmem.graph.names import Vocabulary
+from hmem.knowledge.attached import Attached
+from hmem.knowledge.live import LiveGraph
+"""
+ASK_AGAIN_AND_AGAIN = """
+    with Store.open(argv[0], read_only=True) as store:
+        live = LiveGraph(store, Vocabulary(["wolf"], ["hypernym"]))
+        for _ in range(3):
+            live.refresh()
+            print(Attached.of(store).folder.name, live.moment)
+        before, _ = store.version, store.moment
+        print(store.version == before)
+"""
+
+
+def test_a_log_that_may_only_be_read_keeps_nobody_waiting(public: Path, store: Store) -> None:
+    """SQLite then makes its index of the log anew for every read, and takes each for a write of somebody else."""
+    store.set_meta(model="models/zoo", model_checksum="0", model_moment="1", model_trained_until="1")
+    store.compact()
+    shutil.copy(store.path, public)
+    (public / "zoo.kb-wal").touch()  # as a killed writer may leave them
+    (public / "zoo.kb-shm").write_bytes(bytes(1 << 15))
+    for file in public.iterdir():
+        file.chmod(0o444)
+    told = as_nobody(ASK_AGAIN_AND_AGAIN, public / "zoo.kb", ASK_IMPORTS).splitlines()
+    assert told == ["zoo 1"] * 3 + ["False"]

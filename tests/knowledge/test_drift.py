@@ -30,7 +30,7 @@ def looped_mrr(kb: KnowledgeBase, facts: list[Names3]) -> float:
             live = asking.live
             head, relation, tail = live.entity(fact[0]), live.relation(fact[1]), live.entity(fact[2])
             for entity, role, target in ((head, relation + 4, tail), (tail, relation, head)):
-                ((_, scores),) = asking.answering.passes(np.array([entity]), np.array([role]))
+                ((_, scores, _),) = asking.answering.passes(np.array([entity]), np.array([role]))
                 row = torch.cat([scores[0], torch.full((len(live.entities.names),), -torch.inf)]).tolist()
                 somebody = [x for x in range(len(row)) if row[x] > -torch.inf or x == target]
                 rank = looped_rank(row, target, live.graph.answers(entity, role).tolist(), somebody)
@@ -56,6 +56,7 @@ def test_what_came_after_training_is_counted_and_ranked(make_base: MakeBase, nam
     assert same(before, every_score(kb))
     assert (found.facts, found.new_facts, found.gone_facts, found.new_entities) == (36, 5, 1, 1)
     assert (found.new_relations, found.unusable_facts, found.recent_ranked) == (("eats",), 2, 3)
+    assert found.older_ranked == 31
     assert found.recent_mrr == pytest.approx(looped_mrr(kb, NEW), abs=1e-6)
     assert found.older_mrr == pytest.approx(looped_mrr(kb, TOY_FACTS[1:]), abs=1e-6)
     assert drift(kb, sample=2).recent_ranked == 2
@@ -70,7 +71,9 @@ def test_a_model_counts_from_the_moment_it_was_trained_until(make_base: MakeBase
     kb.use_model(model_folder("recall"), trained_until=1)
     assert drift(kb).new_facts == 3
     kb.use_model(model_folder("recall"))
-    assert drift(kb).new_facts == 0
+    assert drift(kb).new_facts == 3, "it is the same model still"
+    kb.use_model(model_folder("tpr"))
+    assert drift(kb).new_facts == 0, "of this one nothing is known"
 
 
 def test_the_models_own_figure_is_shown_beside(make_base: MakeBase, model_folder: ModelFolder, tmp_path: Path) -> None:
@@ -93,6 +96,7 @@ def figures(**changed: object) -> Drift:
         "recent_mrr": 0.5,
         "recent_ranked": 50,
         "older_mrr": 0.5,
+        "older_ranked": 500,
         "validation_mrr": None,
     }
     return Drift(**{**usual, **changed})  # type: ignore[arg-type]
@@ -101,10 +105,31 @@ def figures(**changed: object) -> Drift:
 @pytest.mark.parametrize(
     ("changed", "advice"),
     [
-        ({}, "Training again would hardly pay: new facts have an MRR of 0.500, older ones of 0.500."),
-        ({"recent_mrr": 0.3}, "Training again would pay: new facts have an MRR of 0.300, older ones of 0.500."),
+        (
+            {},
+            "Training again would hardly pay: new facts have an MRR of 0.500 (50 ranked), "
+            "older ones of 0.500 (500 ranked).",
+        ),
+        ({"recent_mrr": 0.3}, "Training again would pay: new facts have an MRR of 0.300 (50 ranked), older ones of"),
         ({"new_facts": 300}, "Training again may pay: 30% of the facts are new, though new facts have an MRR of"),
         ({"recent_ranked": 3, "new_facts": 3}, "Too early to tell: only 3 facts came after training."),
+        ({"recent_ranked": 1, "new_facts": 1}, "Too early to tell: only 1 fact came after training."),
+        ({"older_ranked": 3}, "Too early to tell: only 50 facts came after training."),
+        (
+            {"recent_ranked": 0, "recent_mrr": None, "new_facts": 0, "gone_facts": 1},
+            "Too early to tell: only 0 facts came and 1 went after training.",
+        ),
+        ({"gone_facts": 300}, "Training again may pay: 300 of the 1,250 facts from before it are gone."),
+        ({"new_facts": 0, "recent_mrr": None, "gone_facts": 300}, "may pay: 300 of the 1,300 facts from before it"),
+        (
+            {"validation_mrr": 0.7},
+            "Training again would pay: older facts have an MRR of 0.500 by now (500 ranked), "
+            "those kept for validation in training had 0.700.",
+        ),
+        ({"validation_mrr": 0.6}, "Training again would hardly pay"),
+        ({"validation_mrr": 0.7, "older_ranked": 3}, "Too early to tell"),
+        ({"validation_mrr": 0.7, "new_facts": 0, "gone_facts": 0}, "Training again would not pay"),
+        ({"new_relations": ("a",), "unusable_facts": 1}, '1 fact has a relation the model does not know ("a").'),
         ({"new_relations": ("a", "b", "c", "d", "e"), "unusable_facts": 7}, 'know ("a", "b", "c" and 2 more).'),
     ],
 )

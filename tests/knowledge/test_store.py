@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hmem.errors import DataError, StoreError, UnknownNameError
+from hmem.graph.names import Names
 from hmem.graph.triples import Triples
 from hmem.knowledge import store as module
 from hmem.knowledge.records import Names3, StoredFact
@@ -211,6 +212,27 @@ def test_notes_are_kept(store: Store) -> None:
         store.set_meta(note="kept?", model="\ud800")
     assert store.meta("note") == ""
     assert store.moment == 0
+
+
+def test_all_notes_at_once(store: Store) -> None:
+    assert store.metas() == {}
+    store.set_meta(model="models/zoo", note="ours")
+    assert store.metas() == {"model": "models/zoo", "note": "ours"}
+
+
+def test_whether_a_fact_is_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Names, "closest", lambda *_: pytest.fail("nobody asks who else was meant"))
+    store.add([WOLF, DOG])
+    assert store.contains(*WOLF)
+    store.remove([WOLF])
+    assert not store.contains(*WOLF)
+    assert store.contains(*DOG)
+    store.add([WOLF])
+    assert store.contains(*WOLF)
+    for fact in (("canine", "hypernym", "wolf"), ("lynx", "hypernym", "canine"), ("wolf", "eats", "canine")):
+        assert not store.contains(*fact)
+    with pytest.raises(DataError, match="expected a tail, received empty text"):
+        store.contains("wolf", "hypernym", "")
 
 
 def test_counting(store: Store) -> None:

@@ -463,3 +463,30 @@ def test_the_exact_channels_read_the_dense_one_and_never_move_it() -> None:
     (answer.copied.log_null.sum() + answer.reached.log_null.sum()).backward()  # type: ignore[no-untyped-call]
     moved = {name.split(".")[0] for name, each in model.named_parameters() if each.grad is not None and each.grad.any()}
     assert moved == {"exact", "paths"}
+
+
+@pytest.mark.parametrize("paths", [0, 8])
+@torch.no_grad()
+def test_a_chance_is_the_share_or_what_its_own_slots_say(paths: int) -> None:
+    model = random_model(small("recall", memory={"paths_per_role": paths}).memory, 0)
+    graph, query, vectors = index_of(random_facts(0)), every_question(), model.embeddings()
+    scores, chances = model.scores_and_chances(query, graph, vectors)
+    assert torch.equal(scores, model(query, graph, vectors))
+    answer = model.answer(query, graph, vectors)
+    assert answer.copied is not None
+    for row in range(0, len(query), 7):
+        null = answer.copied.log_null[row].exp()
+        for x in range(ENTITIES):
+            expected = [scores[row, x].exp()]
+            for channel, left in ((answer.copied, torch.ones(())), (answer.reached, null)):
+                if channel is not None:
+                    mass = channel.log_edge[(channel.query == row) & (channel.fillers == x)].exp().sum()
+                    expected.append(left * mass / (mass + channel.log_null[row].exp()))
+            close(chances[row, x].exp(), torch.stack(expected).max())
+
+
+@torch.no_grad()
+def test_without_the_exact_channel_a_chance_is_the_score() -> None:
+    model = random_model(small("tpr").memory, 0)
+    scores, chances = model.scores_and_chances(every_question(), index_of(random_facts(0)), model.embeddings())
+    assert torch.equal(scores, chances)

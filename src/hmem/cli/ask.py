@@ -42,7 +42,7 @@ def predict(
     question = {"head": None if tail else entity, "relation": relation, "tail": entity if tail else None}
     if output.written(json_path, {"question": question, "answers": found.to_dicts()}):
         return
-    title = " ".join(output.one_line(name or "?") for name in question.values())
+    title = " ".join(output.cell(name or "?") for name in question.values())
     show_predictions(found, title, [direction], stored=everything)
 
 
@@ -59,7 +59,7 @@ def missing(
         found = base.missing(entity, k)
     if output.written(json_path, {"entity": entity, "facts": found.to_dicts()}):
         return
-    show_predictions(found, f"Missing about {output.one_line(entity)}", ["head", "relation", "tail"], stored=False)
+    show_predictions(found, f"Missing about {output.cell(entity)}", ["head", "relation", "tail"], stored=False)
 
 
 def similar(
@@ -75,9 +75,9 @@ def similar(
         found = base.similar(entity, k)
     if output.written(json_path, {"entity": entity, "similar": found.to_dicts()}):
         return
-    table = output.table(["entity"], ["cosine"], title=f"Like {output.one_line(entity)}")
+    table = output.table(["entity"], ["cosine"], title=f"Like {output.cell(entity)}")
     for each in found:
-        table.add_row(output.one_line(each.entity), output.decimal(each.similarity))
+        table.add_row(output.cell(each.entity), output.decimal(each.similarity))
     output.show(table)
 
 
@@ -138,7 +138,7 @@ def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequenc
     if stored:
         table.add_column("")
     for each in likely:
-        names = [output.one_line(getattr(each, column)) for column in columns]
+        names = [output.cell(getattr(each, column)) for column in columns]
         figure = output.percent(each.probability) if calibrated else output.decimal(each.score)
         table.add_row(str(each.rank), *names, figure, *(["stored" if each.known else ""] if stored else []))
     output.show(table)
@@ -155,13 +155,13 @@ def show_reasons(found: "Reasons") -> None:
     shown = [each for each in order[:LINES] if abs(each.contribution) > NEGLIGIBLE * largest]
     others = [each for each in found if each not in shown]
     chance = "" if found.probability is None else f"   {output.percent(found.probability)}"
-    table = output.table(["because of"], ["weight", "adds"], title=" ".join(map(output.one_line, found.fact)) + chance)
+    table = output.table(["because of"], ["weight", "adds"], title=" ".join(map(output.cell, found.fact)) + chance)
     for each in shown:
         weight = "" if each.weight is None else output.decimal(each.weight, 2)
         table.add_row(_because(each), weight, _significant(each.contribution))
     if others:
         rest = sum(each.contribution for each in others)
-        table.add_row(f"{len(others)} others", "", _significant(rest))
+        table.add_row("1 other" if len(others) == 1 else f"{len(others)} others", "", _significant(rest))
     table.add_section()
     whole = next((each for each in found if each.kind == "dense"), None)
     sum_of_all = "score" if whole is None else "share among all answers that are not stored"
@@ -175,7 +175,7 @@ def show_reasons(found: "Reasons") -> None:
 
 def _because(each: "Reason") -> str:
     """The stored facts of a line; those of a path one below the other."""
-    return "\n  and ".join(" ".join(map(output.one_line, fact)) for fact in each.facts) or each.text
+    return "\n  and ".join(" ".join(map(output.cell, fact)) for fact in each.facts) or each.text
 
 
 def _significant(value: float) -> str:

@@ -49,9 +49,10 @@ def show(
 
     Nothing is downloaded: of a dataset that is not here, only what is known about it is shown.
     """
+    from hmem.cli import grow
     from hmem.graph.registry import find_entry, load_entry, locate
 
-    if Path(data).expanduser().exists():
+    if Path(data).expanduser().exists() or grow.is_knowledge_base(data):
         if verify:
             raise ConfigError(f"--verify: checksums are known for the names of `hmem data list`, and {data} is a path")
         info = _measured(output.load(data))
@@ -121,12 +122,11 @@ def gen(
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Facts in any format that can be read.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The dataset folder to make.")],
-    columns: Annotated[
-        str | None, typer.Option(help="Head, relation and tail, by name or position: from,type,to or 0,2,1.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="One character, or \\t; found out by default.")] = None,
-    header: Annotated[bool | None, typer.Option(help="Whether the first row names the columns.")] = None,
-    format_: Annotated[str | None, typer.Option("--format", help="Where the file's name does not tell.")] = None,
+    columns: options.Columns = None,
+    delimiter: options.Delimiter = None,
+    header: options.Header = None,
+    format_: options.Format = None,
+    short_names: options.ShortNames = False,
     json_path: options.Json = None,
 ) -> None:
     """Make a dataset folder from a file of facts whose columns or format need explaining.
@@ -137,23 +137,13 @@ def import_(
     from hmem.graph.registry import counts
 
     target = _free(out.expanduser())
-    chosen = {
-        "columns": None if columns is None else tuple(_position(name) for name in columns.split(",")),
-        "delimiter": "\t" if delimiter == "\\t" else delimiter,
-        "header": header,
-        "format": format_,
-    }
-    dataset = output.load(str(file), **{name: value for name, value in chosen.items() if value is not None})
+    dataset = output.load(str(file), **options.reading(columns, delimiter, header, format_, short_names))
     write_folder(target, _texts(dataset.vocab, {part: getattr(dataset, part) for part in ("train", "valid", "test")}))
     info = {"dataset": dataset.name, "folder": target, **counts(dataset), "duplicates": dataset.duplicates}
     if json_path is not None:
         output.write_json(json_path, info)
     if json_path != "-":
         output.show(output.facts({label: _words(value) for label, value in info.items() if value is not None}))
-
-
-def _position(name: str) -> str | int:
-    return int(name) if name.isdecimal() else name
 
 
 def _free(target: Path) -> Path:
@@ -265,7 +255,7 @@ def _print(info: dict[str, Any]) -> None:
         heading = "relation" if shown == info["relations"] else f"largest {shown} of {info['relations']:,} relations"
         table = output.table([heading], ["facts"])
         for relation, uses in info["largest_relations"].items():
-            table.add_row(relation, output.count(uses))
+            table.add_row(output.one_line(relation), output.count(uses))
         output.show(table)
 
 

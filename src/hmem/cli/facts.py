@@ -3,15 +3,16 @@
 None of these commands looks at the model, so they are quick; the next prediction uses what they did.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmem.cli import options, output, transfer
-from hmem.cli.names import Finder, letters, shown
+from hmem.cli import new_names, options, output, transfer
+from hmem.cli.names import Finder, shown
 from hmem.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
@@ -43,15 +44,16 @@ def add(
     with Store.open(kb) as store:
         before = store.count()
         done = store.add(facts, source=source, confidence=confidence)
-        new = _new_names(store, before)
+        new = new_names.since(store, before)
         if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
             return
         if len(facts) == 1:
             output.say(f"{'added' if len(done.changed) else 'stored already'}: {_words(facts[0])}")
-            _tell_new_names(store, new)
+            new_names.tell(store, new)
         else:
             output.say(f"{output.plural(len(done.changed), 'fact')} added, {done.unchanged:,} stored already")
-            _count_new_names(new)
+            new_names.count(new)
+            new_names.doubt_relations(store.relation_names(), new["new_relations"])
 
 
 @app.command()
@@ -133,7 +135,7 @@ def history(
         return
     table = output.table(["when", "what", "head", "relation", "tail", "source"])
     for event in events:
-        names = [output.one_line(event[part] or "–") for part in (*transfer.ROLES, "source")]
+        names = [output.cell(event[part]) for part in (*transfer.ROLES, "source")]
         table.add_row(output.when(event["at"]), event["what"], *names)
     output.show(table)
     if more:
@@ -144,7 +146,10 @@ def history(
 def import_(
     kb: options.KnowledgeBase,
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Facts in any format that can be read; - for standard input.")
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Facts in any format that can be read, a dataset, or - for standard input."
+        ),
     ],
     source: Annotated[
         str | None, typer.Option(help="On whose word; kept with the facts. The file's name if not given.")
@@ -154,14 +159,15 @@ def import_(
     delimiter: options.Delimiter = None,
     header: options.Header = None,
     format_: options.Format = None,
+    short_names: options.ShortNames = False,
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
     from hmem.knowledge.store import Store
 
-    how = options.reading(columns, delimiter, header, format_)
+    how = options.reading(columns, delimiter, header, format_, short_names)
     done: list[tuple[str, int, int]] = []  # name, rows, facts added
-    with Store.open(kb) as store, output.import_progress() as progress:
+    with Store.open(kb) as store, _interruptible(done), output.import_progress() as progress:
         tables = []
         for number, file in enumerate(files):
             progress("reading", number, len(files))
@@ -177,13 +183,15 @@ def import_(
                 progress=partial(progress, name),
             )
             done.append((name, table.num_rows, len(stored.changed)))
-        new = _new_names(store, before)
+        new = new_names.since(store, before)
+        relations = store.relation_names()
     lines = [{"file": name, "read": rows, "added": added, "stored_before": rows - added} for name, rows, added in done]
     if output.written(json_path, {"files": lines, **new}):
         return
     for name, rows, added in done:
         output.say(f"{name}: {output.plural(added, 'fact')} added, {rows - added:,} stored already")
-    _count_new_names(new)
+    new_names.count(new)
+    new_names.doubt_relations(relations, new["new_relations"])
 
 
 @app.command()
@@ -204,6 +212,17 @@ def export(
     transfer.write(table, file, format_)
     if file != transfer.STANDARD:
         output.say(f"{file}: {output.plural(table.num_rows, 'fact')}")
+
+
+@contextmanager
+def _interruptible(done: list[tuple[str, int, int]]) -> Iterator[None]:
+    """Ctrl-C says what was stored by then: each file whole, or nothing of it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        stored = ", ".join(name for name, _, _ in done)
+        output.note(f"hmem: interrupted; {f'only {stored} was stored' if done else 'nothing was stored'}")
+        raise typer.Exit(130) from None
 
 
 def _given(fact: list[str]) -> "list[Names3]":
@@ -235,7 +254,7 @@ def _show_facts(found: "Iterable[StoredFact]") -> None:
     sure = any(each.confidence is not None for each in found)
     table = output.table(["head", "relation", "tail", "added", "source"], ["confidence"] if sure else [])
     for each in found:
-        row = [*map(output.one_line, each.names), output.when(each.added_at), output.one_line(each.source or "–")]
+        row = [*map(output.cell, each.names), output.when(each.added_at), output.cell(each.source)]
         table.add_row(*row, *([output.decimal(each.confidence, 2)] if sure else []))
     output.show(table)
 
@@ -260,31 +279,3 @@ def _events(each: "StoredFact") -> Iterable[dict[str, Any]]:
 
 def _words(fact: "Names3") -> str:
     return " ".join(map(shown, fact))
-
-
-def _new_names(store: "Store", before: dict[str, int]) -> dict[str, list[str]]:
-    """The names that a write brought with it."""
-    return {
-        "new_entities": store.entity_names(before["entities"]),
-        "new_relations": store.relation_names(before["relations"]),
-    }
-
-
-def _count_new_names(new: dict[str, list[str]]) -> None:
-    entities = output.plural(len(new["new_entities"]), "new entity", "new entities")
-    relations = output.plural(len(new["new_relations"]), "new relation")
-    if any(new.values()):
-        output.say(f"{entities}, {relations}")
-
-
-def _tell_new_names(store: "Store", new: dict[str, list[str]]) -> None:
-    """A new name may be an old one misspelt: say so while it is easily taken back."""
-    for name in new["new_entities"]:
-        output.note(f"new entity: {shown(name)}{_look_alikes(name, store.entity_names())}")
-    for name in new["new_relations"]:
-        output.note(f"new relation: {shown(name)}{_look_alikes(name, store.relation_names())}")
-
-
-def _look_alikes(name: str, names: list[str]) -> str:
-    alike = [other for other in names if letters(other) == letters(name) and other != name]
-    return f"; there is also {', '.join(map(shown, alike[:3]))}" if alike else ""

@@ -41,7 +41,7 @@ def split_moment(data: str) -> tuple[Path, int | None]:
 
 def dataset_of(data: str) -> "Dataset":
     """The facts of a knowledge base, some of them kept out of training to validate with, as of any file of facts."""
-    from hmem.graph.dataset import load_tables
+    from hmem.graph.dataset import WHY_NONE, load_tables
     from hmem.knowledge.store import Store
 
     path, moment = split_moment(data)
@@ -51,6 +51,8 @@ def dataset_of(data: str) -> "Dataset":
         raise StoreError(f"{path} holds no facts to learn from; add some with: hmem facts import {path} FILE")
     dataset = load_tables(path.name, {"train": table, "test": table.slice(0, 0)})
     kept = f"{len(dataset.valid):,} of the {table.num_rows:,} facts of {path} are kept out of training to validate with"
+    if not len(dataset.valid):
+        kept = f"no fact of {path} can be kept out of training to validate with: {WHY_NONE}"
     return replace(dataset, notes=(kept,))
 
 

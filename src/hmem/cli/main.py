@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from hmem.cli import ask, baseline, data, demo, evaluate, facts, figures, kb, reproduce, train, untrained
+from hmem.cli import ask, baseline, data, demo, evaluate, facts, figures, kb, reproduce, serve, train, untrained
+from hmem.cli.wording import as_typed
 from hmem.errors import HMemError
 
 # OpenMP threads that wait for each other spin by default. Beside one other busy process that makes training on two
@@ -37,6 +38,7 @@ app.command()(ask.predict)
 app.command()(ask.explain)
 app.command()(ask.missing)
 app.command()(ask.similar)
+app.command()(serve.serve)
 app.command()(demo.demo)
 app.command()(untrained.untrained)
 app.command()(reproduce.reproduce)
@@ -64,15 +66,20 @@ def main() -> None:
     try:
         app()
     except HMemError as error:
-        print(f"hmem: {error}", file=sys.stderr)
+        print(f"hmem: {as_typed(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         print("hmem: interrupted", file=sys.stderr)
         sys.exit(130)
+    except SystemExit as left:
+        if isinstance(getattr(left.__context__, "__cause__", None), KeyboardInterrupt):  # typer makes it an exit
+            print("hmem: interrupted", file=sys.stderr)
+        raise
     except BrokenPipeError:  # the reader, `head` for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        reason = error.strerror or str(error)
+        what = f"{error.filename}: {reason}" if error.filename else reason
         print(f"hmem: {what}", file=sys.stderr)
         sys.exit(1)

@@ -5,6 +5,7 @@ that one, with a note. Anything else is an error that says what may have been me
 something they did not name.
 """
 
+import difflib
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from hmem.knowledge.store import Store
 
 LONGEST_COMPARED = 200  # characters; the names closest to a longer one are not looked for
+FEW = 20  # relations, which are listed where none is like the one that was typed
+ALIKE = 0.75  # of two names' letters that agree, from which on one may be the other misspelt
 
 
 class Finder:
@@ -47,16 +50,38 @@ def find(names: "Names", typed: str) -> str:
     """The name that was meant, or an error with those that may have been."""
     if typed in names:
         return typed
-    near = names.closest(typed) if len(typed) <= LONGEST_COMPARED else []
-    same = [name for name in near if letters(name) == letters(typed)]
-    if len(same) == 1 and letters(typed):
-        output.note(f'{names.kind} "{typed}": taken for {same[0]}')
+    closest = names.closest(typed) if letters(typed) and len(typed) <= LONGEST_COMPARED else []
+    same = [name for name in closest if letters(name) == letters(typed)]
+    if len(same) == 1:
+        output.note(f'{names.kind} "{shown(typed)}": taken for {shown(same[0])}')
         return same[0]
-    longer = [name for name in near if letters(name).startswith(letters(typed))]
-    raise UnknownNameError(f'no {names.kind} "{shown(typed)}"{_question(same or longer or near)}')
+    longer = [name for name in closest if letters(name).startswith(letters(typed))]
+    hint = _question(same or longer or closest)
+    if not hint and names.kind == "relation" and 0 < len(names) <= FEW:
+        hint = f"; there are {', '.join(map(shown, names))}"
+    raise UnknownNameError(f'no {names.kind} "{shown(typed)}"{hint}')
+
+
+def near(name: str, names: list[str]) -> list[str]:
+    """Those of `names` that `name` may be a misspelling of, the likeliest first."""
+    from hmem.graph.names import Names
+
+    wanted = letters(name)
+    if not wanted or len(name) > LONGEST_COMPARED:
+        return []
+    others = Names("name", [other for other in names if other != name])
+    likeness = difflib.SequenceMatcher(b=wanted)
+
+    def is_alike(other: str) -> bool:
+        likeness.set_seq1(letters(other))
+        return likeness.ratio() >= ALIKE
+
+    alike = [other for other in others.closest(name) if is_alike(other)]
+    return [other for other in alike if letters(other) == wanted] or alike
 
 
 def letters(name: str) -> str:
+    """What is left of a name without case and punctuation; nothing of one that has no letters and digits."""
     return "".join(character for character in name.casefold() if character.isalnum())
 
 

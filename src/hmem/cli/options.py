@@ -43,6 +43,9 @@ Columns = Annotated[
 Delimiter = Annotated[str | None, typer.Option(help="One character, or \\t; found out by default.")]
 Header = Annotated[bool | None, typer.Option(help="Whether the first row names the columns.")]
 Format = Annotated[str | None, typer.Option("--format", help="Where the file's name does not tell.")]
+ShortNames = Annotated[
+    bool, typer.Option("--short-names", help="Of RDF files: IRIs by the prefixes of their file, instead of in full.")
+]
 
 
 def parse_time(text: str) -> datetime:
@@ -72,13 +75,16 @@ def position(name: str) -> str | int:
     return int(name) if name.isdecimal() else name
 
 
-def reading(columns: str | None, delimiter: str | None, header: bool | None, format: str | None) -> dict[str, object]:
+def reading(
+    columns: str | None, delimiter: str | None, header: bool | None, format: str | None, short_names: bool
+) -> dict[str, object]:
     """How to read a file, as `read_table` takes it; what was not said is left out."""
     chosen = {
         "columns": None if columns is None else tuple(position(name) for name in columns.split(",")),
         "delimiter": "\t" if delimiter == "\\t" else delimiter,
         "header": header,
         "format": format,
+        "iris": "short" if short_names else None,
     }
     return {name: value for name, value in chosen.items() if value is not None}
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
 
 PIPED_WIDTH = 120  # columns, where there is no terminal to ask
+LONGEST_CELL = 200  # characters of a name in a table; JSON has all of them
+JOINERS = "\u200c\u200d"  # invisible, and part of how emoji and some scripts are written
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -60,8 +62,14 @@ def facts(rows: Mapping[str, str]) -> Table:
 
 
 def show(renderable: object) -> None:
-    """Print on standard output, without the blanks at line ends that tables leave."""
+    """Print on standard output, without the blanks at line ends that tables leave.
+
+    The title of a table has lines of its own, which are as long as they need to be.
+    """
     out = console()
+    if isinstance(renderable, Table) and renderable.title is not None:
+        out.print(renderable.title, style="bold", soft_wrap=True)
+        renderable.title = None
     if out.is_terminal:
         out.print(renderable)
         return
@@ -90,8 +98,18 @@ def decimal(value: float | None, places: int = 3) -> str:
 
 
 def one_line(name: str) -> str:
-    """A name as it can be printed: what would break the line is escaped, everything else stays."""
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in name)
+    """A name as it can be printed: what would break the line is escaped, everything else stays.
+
+    Blanks at its ends, which nobody would see, are shown by quotes.
+    """
+    line = "".join(each if each.isprintable() or each in JOINERS else ascii(each)[1:-1] for each in name)
+    return line if line == line.strip() else f'"{line}"'
+
+
+def cell(name: str | None) -> str:
+    """A name in a table: in one line, and cut short if it would fill the screen."""
+    line = "–" if name is None else one_line(name)
+    return line if len(line) <= LONGEST_CELL else line[: LONGEST_CELL - 1] + "…"
 
 
 def percent(chance: float | None) -> str:

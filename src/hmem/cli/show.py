@@ -25,15 +25,15 @@ def show_reports(
         )
         if json_path == "-":
             return
-    console = output.console()
     first = reports[0]
     asked = next(iter(first.protocols.values()))["both.count"]
     title = f"{dataset.name}, {first.split}: {asked:,} queries"
     for note in dataset.notes:
         output.note(note)
-    console.print(metrics_table(reports, title))
+    output.show(metrics_table(reports, title))
     if breakdowns:
         for each in reports:
             for protocol in each.protocols:
                 for cut in each.breakdowns[protocol]:
-                    console.print(breakdown_table(each, protocol, cut))
+                    if each.breakdowns[protocol][cut]:  # of "linked by degree" there may be none
+                        output.show(breakdown_table(each, protocol, cut))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hmem.cli.grow import Growth
     from hmem.config import Config
     from hmem.evaluation.calibration import Calibration
+    from hmem.evaluation.report import Report
     from hmem.graph.dataset import Dataset
     from hmem.model.index import FrozenIndex
     from hmem.training.loop import Outcome, Progress
@@ -144,10 +145,14 @@ def _run(job: Job, state: "State | None") -> None:
     from hmem.evaluation.validation import Validator
     from hmem.model.checkpoint import write_tensors
     from hmem.model.hmem import ModelScorer
+    from hmem.model.index import FrozenIndex
     from hmem.training.loop import Hooks, train
 
     dataset, out, quiet = job.dataset, job.out, job.json_path == "-"
-    validator = Validator(dataset, job.config.training.validation_queries, job.device)
+    validator = None
+    if len(dataset.valid):
+        validator = Validator(dataset, job.config.training.validation_queries, job.device)
+    graph = validator.graph if validator else FrozenIndex(dataset.inference_graph("train"), job.device)
     with (out / LOG).open("a", encoding="utf-8") as log, training_progress(quiet) as show, stop_on_ctrl_c() as stopped:
 
         def progress(now: "Progress") -> None:
@@ -162,7 +167,7 @@ def _run(job: Job, state: "State | None") -> None:
             dataset.num_relations,
             device=job.device,
             hooks=Hooks(
-                validate=lambda model: validator(ModelScorer(model, validator.graph)),
+                validate=(lambda model: validator(ModelScorer(model, graph))) if validator else None,
                 progress=progress,
                 checkpoint=lambda now: write_tensors(out / STATE, *now.to_tensors()),
                 stop=lambda: bool(stopped),
@@ -173,16 +178,13 @@ def _run(job: Job, state: "State | None") -> None:
         console = output.console(stderr=quiet)
         console.print(f"Stopped after {outcome.epochs:.1f} epochs. The same command with --resume goes on from here.")
         raise typer.Exit(130)
-    _finish(job, outcome, validator.graph)
+    _finish(job, outcome, graph)
 
 
 def _finish(job: Job, outcome: "Outcome", graph: "FrozenIndex") -> None:
     """Measure the model, save it, say so; and only then let a knowledge base use it."""
     from hmem.cli.show import show_reports
-    from hmem.evaluation.calibration import calibrate
-    from hmem.evaluation.report import report
     from hmem.model.checkpoint import SavedModel, save
-    from hmem.model.hmem import ModelScorer
 
     extra = {
         "training_seconds": round(outcome.seconds, 1),
@@ -190,19 +192,8 @@ def _finish(job: Job, outcome: "Outcome", graph: "FrozenIndex") -> None:
         "stopped": outcome.stopped,
         "parameters": sum(parameter.numel() for parameter in outcome.model.parameters()),
     }
-    settings = {"preset": job.preset, **json.loads((job.out / RUN).read_text())["config"]}
-    scorer = ModelScorer(outcome.model, graph)
-    made = report(
-        scorer,
-        job.dataset,
-        model=job.preset,
-        split="valid",
-        settings=settings,
-        seed=job.config.training.seed,
-        extra=extra,
-    )
-    metrics: dict[str, Any] = {"reports": [made.to_dict()], "training": extra}
-    calibration = calibrate(scorer, job.dataset)
+    made, calibration = _measured(job, outcome, graph, extra) if len(job.dataset.valid) else (None, None)
+    metrics: dict[str, Any] = {"reports": [made.to_dict()] if made else [], "training": extra}
     if calibration is not None:
         metrics["calibration"] = calibration.to_dict()
     save(
@@ -219,7 +210,11 @@ def _finish(job: Job, outcome: "Outcome", graph: "FrozenIndex") -> None:
     (job.out / STATE).unlink(missing_ok=True)
     if job.growth is not None:
         job.growth.swap(job.out)
-    show_reports([made], job.dataset, json_path=job.json_path)
+    if made is not None:
+        show_reports([made], job.dataset, json_path=job.json_path)
+    else:
+        output.written(job.json_path, {"model": job.preset, "dataset": job.dataset.name, "training": extra})
+        _tell_unmeasured(job.dataset)
     if job.json_path == "-":
         return
     if calibration is not None:
@@ -227,8 +222,39 @@ def _finish(job: Job, outcome: "Outcome", graph: "FrozenIndex") -> None:
     output.say(f"{job.out}: trained {outcome.epochs:.1f} epochs in {outcome.seconds:.0f} s ({outcome.stopped}).")
     if job.growth is not None:
         output.say(f"{job.growth.path} uses it from now on.")
-    else:
+    elif made is not None:
         output.console().print(f"Next: hmem evaluate {job.out}", style="dim", highlight=False)
+
+
+def _measured(
+    job: Job, outcome: "Outcome", graph: "FrozenIndex", extra: dict[str, Any]
+) -> "tuple[Report, Calibration | None]":
+    """What the validation facts say of the model: its figures, and what its scores are worth."""
+    from hmem.evaluation.calibration import calibrate
+    from hmem.evaluation.report import report
+    from hmem.model.hmem import ModelScorer
+
+    settings = {"preset": job.preset, **json.loads((job.out / RUN).read_text())["config"]}
+    scorer = ModelScorer(outcome.model, graph)
+    made = report(
+        scorer,
+        job.dataset,
+        model=job.preset,
+        split="valid",
+        settings=settings,
+        seed=job.config.training.seed,
+        extra=extra,
+    )
+    return made, calibrate(scorer, job.dataset)
+
+
+def _tell_unmeasured(dataset: "Dataset") -> None:
+    for note in dataset.notes:
+        output.note(note)
+    output.note(
+        "Trained without validation: the last weights are kept, nothing is known about how good they are, and answers "
+        "have scores instead of probabilities. With more facts about each entity this comes by itself."
+    )
 
 
 def _calibration_line(calibration: "Calibration") -> str:

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from hmem.cli import output
 from hmem.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ NOT_IN_TSV = r"[\t\r\n]"
 
 
 def read(source: str, **how: object) -> "pa.Table":
-    """The facts of a file in any format, of another knowledge base, or of tab-separated lines on standard input."""
+    """The facts of a file in any format, a dataset, another knowledge base, or tab-separated lines on standard input.
+
+    Of a dataset with splits they are those that a model may see.
+    """
     from hmem.cli.grow import is_knowledge_base, split_moment
     from hmem.graph.readers.read import read_table
     from hmem.knowledge.store import Store
@@ -33,6 +37,10 @@ def read(source: str, **how: object) -> "pa.Table":
         path, moment = split_moment(source)
         with Store.open(path, read_only=True) as store:
             return table_of(store, moment)
+    if not how and source != STANDARD and _is_dataset(source):
+        from hmem.knowledge.making import table_of as table_of_dataset  # brings torch with it
+
+        return table_of_dataset(output.load(source))
     if source != STANDARD:
         return read_table(Path(source).expanduser(), **how)  # type: ignore[arg-type]
     with tempfile.NamedTemporaryFile(suffix=".tsv") as copy:  # the readers go through a file twice
@@ -42,6 +50,17 @@ def read(source: str, **how: object) -> "pa.Table":
             return read_table(copy.name, **{"format": "tsv", "header": False, **how})  # type: ignore[arg-type]
         except DataError as error:
             raise DataError(str(error).replace(copy.name, "standard input")) from None
+
+
+def _is_dataset(name: str) -> bool:
+    """Whether this is a folder, or no file but the name of a known dataset."""
+    from hmem.graph.catalog import CATALOG
+
+    path = Path(name).expanduser()
+    if path.exists():
+        return path.is_dir()
+    wanted = name.casefold()
+    return any(wanted in (entry.name.casefold(), entry.folder.casefold()) for entry in CATALOG.values())
 
 
 def table_of(store: "Store", as_of: "datetime | int | None" = None) -> "pa.Table":
@@ -90,6 +109,9 @@ def write(table: "pa.Table", target: str, format: str) -> None:
                 with pa.CompressedOutputStream(file, codec) as stream:
                     _write(table, stream, format)
         os.replace(beside, path)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise DataError(f"{path} cannot be written: {reason}") from None
     finally:
         beside.unlink(missing_ok=True)
 

@@ -3,7 +3,9 @@
 A model ranks; how often an answer that scores so is true has to be counted. Ask each question of the validation facts,
 take the best candidates that are not stored, and note for each log p, the model's own log probability among the
 answers that are not stored, and whether validation holds that fact. Isotonic regression then gives the non-decreasing
-steps P(true | log p) that fit those marks best.
+steps P(true | log p) that fit those marks best. Answers with equally good reasons share p among them and are no less
+true for that, so where a model can tell what the reasons for one say, that stands for log p
+(`HMem.scores_and_chances`).
 
 Two things to keep in mind when reading such a probability. A candidate that validation does not hold counts as false,
 though it may be true and simply recorded nowhere: the probabilities are lower bounds. And each question was asked
@@ -17,7 +19,7 @@ other.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -36,6 +38,13 @@ BINS = 15
 ENTITIES = 500  # whose every role is considered, for questions that may have no answer
 OTHERS = 8  # roles of each that are really asked, besides those validation asks
 SHALLOW = 10  # candidates of each such question
+
+
+@runtime_checkable
+class Candid(Protocol):
+    """A scorer that can tell what an answer's own reasons say, whatever speaks for others; None if it cannot."""
+
+    def chances(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,7 +135,10 @@ def log_probabilities(scores: Float[Tensor, "B E"], excluded: Bool[Tensor, "B E"
 def calibrate(
     scorer: Scorer, dataset: Dataset, *, questions: int = QUESTIONS, depth: int = DEPTH, seed: int = 0
 ) -> Calibration | None:
-    """Calibrate a model whose memories are made of the training facts; None if there is not a single candidate."""
+    """Calibrate a model whose memories are made of the training facts; None if there is not a single candidate.
+
+    Where a scorer can tell what an answer's own reasons say (`Candid`), that is counted by.
+    """
     queries = queries_of(dataset, "valid")
     asked = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)
     some = asked if len(asked) <= questions else asked[np.sort(_drawn(len(asked), questions, seed))]
@@ -248,7 +260,11 @@ def _look(
         with torch.inference_mode():
             entities, roles = torch.as_tensor(some, device=scorer.device).unbind(1)
             likely = log_probabilities(scorer.score(entities, roles), excluded.to(scorer.device))  # (B, E)
-            values, found = (each.cpu().numpy() for each in likely.topk(min(depth, dataset.num_entities)))
+            best, places = likely.topk(min(depth, dataset.num_entities))
+            chances = scorer.chances(entities, roles) if isinstance(scorer, Candid) else None
+            if chances is not None:
+                best = torch.where(best > -torch.inf, chances.gather(1, places), best)
+            values, found = best.cpu().numpy(), places.cpu().numpy()
         truths = [np.isin(found[row], known.answers(entity, role)) for row, (entity, role) in enumerate(some.tolist())]
         usable = np.isfinite(values)
         whose = np.broadcast_to(np.arange(start, start + len(some))[:, None], values.shape)

@@ -31,6 +31,7 @@ STEMS = {
 }
 HELDOUT = ("heldout",)
 SHARE_HELD_BACK = 0.05  # of a graph without splits, for each of validation and test
+WHY_NONE = "nearly all are the only ones about some entity or relation"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,5 +187,8 @@ def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], t
     for position, name in enumerate(missing):
         split[name] = train[np.sort(rows[position * share : (position + 1) * share])]
     split["train"] = np.delete(train, rows, axis=0)
+    if not share:
+        none = f"no {' or '.join(missing)} file, and too few facts to take any from train: {WHY_NONE}"
+        return split, (none,)
     sizes = " and ".join(f"{len(split[name]):,} for {name}" for name in missing)
     return split, (f"no {' or '.join(missing)} file: {sizes} taken from train at random (seed 0)",)

@@ -4,8 +4,9 @@ A question is an entity and a role. Its answers are ranked by score, those of eq
 always the first k of that order. An answer that is stored already is no rival to the others; asked for, it is scored
 as if it were not stored, which is how training asks too.
 
-`log_p` is the logarithm of an answer's share among the answers that are not stored: the score itself where a model has
-the exact channel, a softmax over the scores elsewhere. It is what calibration turns into a probability.
+`log_p` is the logarithm of an answer's share among the answers that are not stored, a softmax over the scores; where a
+model has the exact channel, what the facts and paths that speak for an answer say by themselves, if that is more, so
+that it becomes no less likely because others come. It is what calibration turns into a probability.
 """
 
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from hmem.model.query import Query
 
 MOST_SCORES = 8_000_000  # questions × candidates in one pass through the model: 32 MB
 MOST_EDGES = 250_000  # of the asked entities, in one pass
+LIKELY = 0.5  # more likely than not
 DEPTH = 50  # answers of each role among which missing facts are looked for, as many as calibration looks at
 
 
@@ -57,15 +59,14 @@ class Answering:
         self, entities: Int[np.ndarray, " B"], roles: Int[np.ndarray, " B"], k: int, *, new_only: bool = True
     ) -> list[Ranked]:
         """The k best answers to each question; stored ones are left out, or scored as if they were not."""
-        found = []
-        for rows, scores in self.passes(entities, roles):
-            for question, row in zip(range(rows.start, rows.stop), scores, strict=True):
-                entity, role = int(entities[question]), int(roles[question])
-                stored = self.live.graph.answers(entity, role).astype(np.int64)
-                row[torch.from_numpy(stored).to(row.device)] = -torch.inf
-                new = self._ranked(row, k)
-                found.append(new if new_only or len(stored) == 0 else self._with_stored(new, entity, role, stored, k))
-        return found
+        found: list[Ranked] = []
+        stored: list[Int[np.ndarray, " _"]] = []
+        for rows, scores, chances in self.passes(entities, roles):
+            for question, row, chance in zip(range(rows.start, rows.stop), scores, chances, strict=True):
+                stored.append(self.live.graph.answers(int(entities[question]), int(roles[question])).astype(np.int64))
+                row[torch.from_numpy(stored[-1]).to(row.device)] = -torch.inf
+                found.append(self._ranked(row, chance, k))
+        return found if new_only else self._with_stored(found, entities, roles, stored, k)
 
     @torch.inference_mode()
     def judge(
@@ -79,14 +80,14 @@ class Answering:
         question = question.reshape(-1)
         in_order = np.flatnonzero(~known)[np.argsort(question, kind="stable")]
         asked_by = np.split(in_order, np.cumsum(np.bincount(question)))
-        for rows, scores in self.passes(pairs[:, 0], pairs[:, 1]):
-            for places, row in zip(asked_by[rows], scores, strict=True):
+        for rows, scores, chances in self.passes(pairs[:, 0], pairs[:, 1]):
+            for places, row, chance in zip(asked_by[rows], scores, chances, strict=True):
                 for place in places.tolist():
-                    self._judge(judged, place, int(entities[place]), int(roles[place]), row)
+                    self._judge(judged, place, int(entities[place]), int(roles[place]), row, chance)
         stored = np.flatnonzero(known)
-        for place, row in self.withheld(entities[stored], roles[stored], answers[stored]):
+        for place, row, chance in self.withheld(entities[stored], roles[stored], answers[stored]):
             place = int(stored[place])
-            self._judge(judged, place, int(entities[place]), int(roles[place]), row)
+            self._judge(judged, place, int(entities[place]), int(roles[place]), row, chance)
         return judged
 
     def passes(
@@ -94,8 +95,8 @@ class Answering:
         entities: Int[np.ndarray, " B"],
         roles: Int[np.ndarray, " B"],
         targets: Int[np.ndarray, " B"] | None = None,
-    ) -> Iterator[tuple[slice, Float[Tensor, "b W"]]]:
-        """The score of everybody as an answer to each question, some questions at a time.
+    ) -> Iterator[tuple[slice, Float[Tensor, "b W"], Float[Tensor, "b W"]]]:
+        """The score of everybody as an answer to each question, and the log chance of it, some questions at a time.
 
         The facts that give the `targets` are withheld. A score of −∞ says that nothing is known of a candidate.
         """
@@ -106,13 +107,13 @@ class Answering:
             index = LiveIndex(self.live.graph, len(vectors.entities), self.model.device)
             query = Query(*(torch.from_numpy(part[rows].astype(np.int64)).to(index.device) for part in columns))
             with torch.inference_mode():
-                scores = self.model(query, index, vectors)
-            yield rows, scores
+                scores, chances = self.model.scores_and_chances(query, index, vectors)
+            yield rows, scores, chances
 
     def withheld(
         self, entities: Int[np.ndarray, " B"], roles: Int[np.ndarray, " B"], targets: Int[np.ndarray, " B"]
-    ) -> Iterator[tuple[int, Float[Tensor, " W"]]]:
-        """The scores for each question, by its place, without the stored fact that gives its target; in any order.
+    ) -> Iterator[tuple[int, Float[Tensor, " W"], Float[Tensor, " W"]]]:
+        """The same for each question, by its place, without the stored fact that gives its target; in any order.
 
         A model can withhold a fact from the memory that is asked. But where training did not place both ends, the fact
         also helped to place them; then it is taken out of the graph for a while.
@@ -120,21 +121,22 @@ class Answering:
         ends = np.stack([entities, targets], axis=1).tolist()
         trained = np.array([all(map(self.vectors.has_trained, pair)) for pair in ends], dtype=bool)
         easy = np.flatnonzero(trained)
-        for rows, scores in self.passes(entities[easy], roles[easy], targets[easy]):
-            yield from zip(easy[rows].tolist(), scores, strict=True)
+        for rows, scores, chances in self.passes(entities[easy], roles[easy], targets[easy]):
+            yield from zip(easy[rows].tolist(), scores, chances, strict=True)
         for place in np.flatnonzero(~trained).tolist():
             one = slice(place, place + 1)
             with self.live.without(*self.fact(int(entities[place]), int(roles[place]), int(targets[place]))):
-                ((_, scores),) = self.passes(entities[one], roles[one])
-            yield place, scores[0]
+                ((_, scores, chances),) = self.passes(entities[one], roles[one])
+            yield place, scores[0], chances[0]
 
     def missing(self, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Ranked]:
         """The k likeliest facts about an entity that are not stored, as roles and answers, over all roles.
 
         Each role is a question of its own, and one without a sensible answer has a best answer too: what is the capital
-        of a dog? So a fact must make sense at both ends. One of them has to take the same part in another fact already,
-        and asked from its other end the entity must be a better answer than a blind guess. An answer without facts
-        cannot be asked; it is given the benefit of the doubt. The best DEPTH answers of each role are looked at.
+        of a dog? So a fact must make sense at both ends. It is more likely than not, or one of them takes the same part
+        in another fact already; and asked from its other end the entity must be a better answer than a blind guess. An
+        answer without facts cannot be asked; it is given the benefit of the doubt. The best DEPTH answers of each role
+        are looked at.
         """
         roles = np.arange(2 * self.num_relations)
         best = self.best(np.full(len(roles), entity), roles, DEPTH)
@@ -148,7 +150,7 @@ class Answering:
         kept: list[int] = []
         for start in range(0, len(order), 2 * k):
             some = order[start : start + 2 * k]
-            kept += some[self._makes_sense(entity, role[some], answers[some])].tolist()
+            kept += some[self._makes_sense(entity, role[some], answers[some], log_p[some])].tolist()
             if len(kept) >= k:
                 break
         chosen = np.array(kept[:k], dtype=np.int64)
@@ -176,24 +178,33 @@ class Answering:
             return entity, role - self.num_relations, answer
         return answer, role, entity
 
-    def _ranked(self, row: Float[Tensor, " W"], k: int) -> Ranked:
+    def _ranked(self, row: Float[Tensor, " W"], chances: Float[Tensor, " W"], k: int) -> Ranked:
         """The best of a row in which stored answers are −∞ already."""
         best = first(row, k)
-        scores = row[best].double().cpu().numpy()
+        scores, own = (each[best].double().cpu().numpy() for each in (row, chances))
         known = np.zeros(len(scores), dtype=bool)
-        return Ranked(best.cpu().numpy(), scores, scores - self._total(row), known, 1 + np.arange(len(scores)))
+        return Ranked(best.cpu().numpy(), scores, own - self._total(row), known, 1 + np.arange(len(scores)))
 
-    def _with_stored(self, new: Ranked, entity: int, role: int, stored: Int[np.ndarray, " n"], k: int) -> Ranked:
-        """New answers and stored ones in one order."""
-        old = self.judge(np.full(len(stored), entity), np.full(len(stored), role), stored)
-        parts = {
-            name: np.concatenate([getattr(new, name), getattr(old, name)])
-            for name in ("answers", "scores", "log_p", "known")
-        }
-        order = np.lexsort((parts["answers"], -parts["scores"]))[:k]
-        return Ranked(**{name: part[order] for name, part in parts.items()}, ranks=1 + np.arange(len(order)))
+    def _with_stored(
+        self,
+        found: list[Ranked],
+        entities: Int[np.ndarray, " B"],
+        roles: Int[np.ndarray, " B"],
+        stored: list[Int[np.ndarray, " _"]],
+        k: int,
+    ) -> list[Ranked]:
+        """New answers and stored ones in one order; the stored ones of all questions are judged together."""
+        counts = [len(answers) for answers in stored]
+        if sum(counts) == 0:
+            return found
+        old = self.judge(np.repeat(entities, counts), np.repeat(roles, counts), np.concatenate(stored))
+        ends = np.cumsum(counts).tolist()
+        places = [slice(end - count, end) for count, end in zip(counts, ends, strict=True)]
+        return [_merged(new, old, place, k) for new, place in zip(found, places, strict=True)]
 
-    def _judge(self, judged: Ranked, place: int, entity: int, role: int, row: Float[Tensor, " W"]) -> None:
+    def _judge(
+        self, judged: Ranked, place: int, entity: int, role: int, row: Float[Tensor, " W"], chances: Float[Tensor, " W"]
+    ) -> None:
         """Write score, log_p and rank of one answer, given the scores of everybody."""
         answer = int(judged.answers[place])
         stored = self.live.graph.answers(entity, role).astype(np.int64)
@@ -206,7 +217,7 @@ class Answering:
         row[torch.from_numpy(stored[(stored != answer) & (stored < len(row))]).to(row.device)] = -torch.inf
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
-        judged.log_p[place] = score - self._total(row)
+        judged.log_p[place] = float(chances[answer]) - self._total(row)
         judged.ranks[place] = 1 + better
 
     def _total(self, row: Float[Tensor, " W"]) -> float:
@@ -217,13 +228,18 @@ class Answering:
         return total if total > -np.inf else 0.0
 
     def _makes_sense(
-        self, entity: int, roles: Int[np.ndarray, " n"], answers: Int[np.ndarray, " n"]
+        self,
+        entity: int,
+        roles: Int[np.ndarray, " n"],
+        answers: Int[np.ndarray, " n"],
+        log_p: Float[np.ndarray, " n"],
     ) -> Bool[np.ndarray, " n"]:
         """Whether each answer could be meant, seen from both ends; see `missing`."""
         turned = mirror_role(roles, self.num_relations)
         ends = zip(roles.tolist(), answers.tolist(), turned.tolist(), strict=True)
         stored = self.live.graph.answers
         sensible = np.array([len(stored(entity, r)) + len(stored(x, back)) > 0 for r, x, back in ends], dtype=bool)
+        sensible |= log_p > np.log(LIKELY)
         asked = np.flatnonzero(sensible & [self._is_askable(answer) for answer in answers.tolist()])
         judged = self.judge(answers[asked], turned[asked], np.full(len(asked), entity))
         placed = self.vectors.current().placed
@@ -254,6 +270,16 @@ class Answering:
             stop = min(len(entities), start + max(1, min(most, fitting)))
             yield slice(start, stop)
             start = stop
+
+
+def _merged(new: Ranked, old: Ranked, place: slice, k: int) -> Ranked:
+    """The k best of new answers and of some stored ones."""
+    parts = {
+        name: np.concatenate([getattr(new, name), getattr(old, name)[place]])
+        for name in ("answers", "scores", "log_p", "known")
+    }
+    order = np.lexsort((parts["answers"], -parts["scores"]))[:k]
+    return Ranked(**{name: part[order] for name, part in parts.items()}, ranks=1 + np.arange(len(order)))
 
 
 def first(scores: Float[Tensor, " n"], k: int) -> Int[Tensor, " k"]:

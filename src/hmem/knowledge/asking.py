@@ -44,7 +44,7 @@ class Asking:
         found = self.answering.best(entities, roles, k, new_only=new_only)
         return [self._predictions(int(e), int(r), each) for e, r, each in zip(entities, roles, found, strict=True)]
 
-    def judge(self, facts: Sequence[Names3], direction: str) -> list[Prediction]:
+    def judge(self, facts: Sequence[Names3], direction: str, any_question: bool = False) -> list[Prediction]:
         """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
         ids = [
             (self.live.entity(head), self.live.relation(relation), self.live.entity(tail))
@@ -57,13 +57,15 @@ class Asking:
         for entity in {int(entity) for entity in answers}:
             self._check_answer(entity)
         judged = self.answering.judge(asked, self._roles([fact[1] for fact in facts], direction), answers)
-        return [self._prediction(*fact, judged, place) for place, fact in enumerate(facts)]
+        found = [self._prediction(*fact, judged, place) for place, fact in enumerate(facts)]
+        chances = self._probability(judged.log_p, any_question)
+        return [replace(each, probability=chance) for each, chance in zip(found, chances, strict=True)]
 
     def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
         """The k relations that would best hold from head to tail."""
         _check_k(k)
         facts = [(head, relation, tail) for relation in self.saved.vocab.relations]
-        judged = self.judge(facts, "tail")
+        judged = self.judge(facts, "tail", any_question=True)  # every relation is asked, sensible or not
         kept = [each for each in judged if not (new_only and each.known) and each.score > -np.inf]
         kept.sort(key=lambda each: -each.score)
         return [replace(each, rank=rank) for rank, each in enumerate(kept[:k], 1)]

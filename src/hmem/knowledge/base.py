@@ -17,11 +17,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from hmem.errors import ConfigError, DataError, StoreError, UnknownNameError
+from hmem.errors import ConfigError, DataError, StoreError
 from hmem.knowledge.asking import Asking, Direction
 from hmem.knowledge.attached import Attached, attach
 from hmem.knowledge.explanation import Reasons
+from hmem.knowledge.live import text
 from hmem.knowledge.making import Progress, import_table, make, table_of
+from hmem.knowledge.naming import check_facts
 from hmem.knowledge.records import Names3, Written
 from hmem.knowledge.results import Neighbour, Neighbours, Prediction, Predictions, Similar, Similars
 from hmem.knowledge.store import Confidence, Store
@@ -92,8 +94,8 @@ class KnowledgeBase:
     def __contains__(self, fact: object) -> bool:
         match fact:
             case [str(head), str(relation), str(tail)]:
-                with suppress(UnknownNameError, DataError):  # nobody has that name, or nobody can
-                    return any(True for _ in self.store.listing(head=head, relation=relation, tail=tail, limit=1))
+                with suppress(DataError):  # nobody can have such a name
+                    return self.store.contains(head, relation, tail)
         return False
 
     def __bool__(self) -> bool:
@@ -138,7 +140,8 @@ class KnowledgeBase:
     def use_model(self, folder: str | os.PathLike[str], *, trained_until: int | None = None) -> None:
         """Answer with another model from now on, here and in every process that has the base open.
 
-        `trained_until` is the last moment of the store whose facts it was trained with, the present one if not given.
+        `trained_until` is the last moment of the store whose facts it was trained with. It need not be given for a
+        model that was trained from this base, or that it uses already; of another one it is the present.
         """
         path = Path(folder).expanduser()
         with self._lock:
@@ -161,8 +164,8 @@ class KnowledgeBase:
             attached = self.attached
             if attached is None:
                 raise StoreError(
-                    f"{self.path} has no model, which this is needed for; train one (hmem train --from {self.path}) "
-                    f"or attach one: hmem kb use {self.path} MODEL (in Python: kb.use_model(folder))"
+                    f"{self.path} has no model, which this is needed for; train one (hmem train --from {self.path} "
+                    f"--out DIR) or attach one: hmem kb use {self.path} MODEL (in Python: kb.use_model(folder))"
                 )
             if self._asking is None or self._asking.attached != attached:
                 self._asking = Asking(self.store, attached.load(self.store, self.device), attached)
@@ -192,7 +195,7 @@ class KnowledgeBase:
     ) -> Predictions:
         """The same for many (entity, relation) at once; `query` says which question a row answers."""
         with self.asking() as asking:
-            return Predictions(_numbered(asking.predict(list(questions), k, direction, new_only)))
+            return Predictions(_numbered(asking.predict(_pairs(questions), k, direction, new_only)))
 
     def predict_target(
         self,
@@ -223,7 +226,7 @@ class KnowledgeBase:
     def score_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> Predictions:
         """The given facts in the order given, each with its score and its rank among all answers to its question."""
         with self.asking() as asking:
-            return Predictions(asking.judge(list(facts), direction))
+            return Predictions(asking.judge(check_facts(facts), direction))
 
     def missing(self, entity: str, k: int = 10) -> Predictions:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions.
@@ -254,7 +257,7 @@ class KnowledgeBase:
 
     def explain_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> list[Reasons]:
         with self.asking() as asking:
-            return [asking.explain(*fact, direction) for fact in facts]
+            return [asking.explain(*fact, direction) for fact in check_facts(facts)]
 
     def neighbours(self, entity: str, limit: int | None = None) -> Neighbours:
         """The stored facts of an entity, as head and as tail, with their sources and times."""
@@ -264,7 +267,7 @@ class KnowledgeBase:
         return Neighbours(_numbered([self._neighbours(entity, limit) for entity in entities]))
 
     def _neighbours(self, entity: str, limit: int | None) -> list[Neighbour]:
-        facts = list(self.store.listing(head=entity, limit=limit))
+        facts = list(self.store.listing(head=text("entity", entity), limit=limit))
         facts += [fact for fact in self.store.listing(tail=entity, limit=limit) if fact.head != entity]
         return [
             Neighbour(
@@ -277,6 +280,14 @@ class KnowledgeBase:
             )
             for fact in facts[:limit]
         ]
+
+
+def _pairs(questions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    pairs = list(questions)
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise DataError(f"expected questions as (entity, relation), received {pair!r:.60}")
+    return pairs
 
 
 def _numbered(tables: Sequence[Sequence[Row]]) -> list[Row]:

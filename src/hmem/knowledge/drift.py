@@ -22,8 +22,8 @@ from hmem.knowledge.asking import Asking
 from hmem.knowledge.base import KnowledgeBase
 
 SAMPLE = 500  # facts that are ranked, of either age
-MUCH_NEW = 0.1  # share of the facts
-MUCH_WORSE = 0.8  # of the MRR of older facts
+MUCH_NEW = 0.1  # share of the facts, as of those that are gone
+MUCH_WORSE = 0.8  # of the MRR of older facts, or of those kept for validation
 FEW = 20  # facts that say nothing yet
 
 
@@ -40,6 +40,7 @@ class Drift:
     recent_mrr: float | None  # of the latest facts the model can be asked for; None without any
     recent_ranked: int
     older_mrr: float | None  # of as many from before
+    older_ranked: int
     validation_mrr: float | None  # what the model's own folder says
 
     @property
@@ -48,20 +49,47 @@ class Drift:
         if self.new_relations:
             some = ", ".join(f'"{name}"' for name in self.new_relations[:3])
             more = f" and {len(self.new_relations) - 3} more" if len(self.new_relations) > 3 else ""
-            return (
-                f"Training again would pay: {self.unusable_facts:,} facts have relations the model does not know "
-                f"({some}{more})."
+            told = (
+                "1 fact has a relation" if self.unusable_facts == 1 else f"{self.unusable_facts:,} facts have relations"
             )
-        if self.new_facts == 0:
+            return f"Training again would pay: {told} the model does not know ({some}{more})."
+        if self.new_facts + self.gone_facts == 0:
             return "Training again would not pay: no facts came after training."
-        if self.recent_mrr is None or self.older_mrr is None or self.recent_ranked < FEW:
-            return f"Too early to tell: only {self.new_facts:,} facts came after training."
-        figures = f"new facts have an MRR of {self.recent_mrr:.3f}, older ones of {self.older_mrr:.3f}"
+        if self._has_fallen:
+            return (
+                f"Training again would pay: older facts have an MRR of {self.older_mrr:.3f} by now "
+                f"({self.older_ranked:,} ranked), those kept for validation in training had {self.validation_mrr:.3f}."
+            )
+        seen = self.facts - self.new_facts + self.gone_facts
+        if self.gone_facts > MUCH_NEW * seen:
+            return f"Training again may pay: {self.gone_facts:,} of the {_facts(seen)} from before it are gone."
+        if self.recent_mrr is None or self.older_mrr is None or min(self.recent_ranked, self.older_ranked) < FEW:
+            return f"Too early to tell: only {self._changes} after training."
+        figures = (
+            f"new facts have an MRR of {self.recent_mrr:.3f} ({self.recent_ranked:,} ranked), "
+            f"older ones of {self.older_mrr:.3f} ({self.older_ranked:,} ranked)"
+        )
         if self.recent_mrr < MUCH_WORSE * self.older_mrr:
             return f"Training again would pay: {figures}."
         if self.new_facts > MUCH_NEW * self.facts:
             return f"Training again may pay: {self.new_facts / self.facts:.0%} of the facts are new, though {figures}."
         return f"Training again would hardly pay: {figures}."
+
+    @property
+    def _changes(self) -> str:
+        """What came and went."""
+        if self.gone_facts == 0:
+            return f"{_facts(self.new_facts)} came"
+        return f"{_facts(self.new_facts)} came and {self.gone_facts:,} went"
+
+    @property
+    def _has_fallen(self) -> bool:
+        """Whether even what was there in training ranks much worse than it did then."""
+        if self.older_mrr is None or self.validation_mrr is None:
+            return False
+        if min(self.older_ranked, self.new_facts + self.gone_facts) < FEW:
+            return False
+        return self.older_mrr < MUCH_WORSE * self.validation_mrr
 
     def to_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -92,8 +120,13 @@ def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
             recent_mrr=_mrr(asking.answering, recent),
             recent_ranked=len(recent),
             older_mrr=_mrr(asking.answering, older),
+            older_ranked=len(older),
             validation_mrr=validation_mrr(asking),
         )
+
+
+def _facts(count: int) -> str:
+    return f"{count:,} fact" if count == 1 else f"{count:,} facts"
 
 
 def validation_mrr(asking: Asking) -> float | None:
@@ -118,7 +151,8 @@ def _mrr(answering: Answering, facts: Triples) -> float | None:
         return None
     queries = both_sides(facts, answering.num_relations)
     asked = queries.entities, queries.roles, queries.targets
-    ranks = [_rank(answering, row, *(int(part[place]) for part in asked)) for place, row in answering.withheld(*asked)]
+    withheld = answering.withheld(*asked)
+    ranks = [_rank(answering, row, *(int(part[place]) for part in asked)) for place, row, _ in withheld]
     return float(np.mean([1 / rank for rank in ranks]))
 
 

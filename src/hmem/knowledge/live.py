@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import numpy as np
 from jaxtyping import Int
 
-from hmem.errors import EmptyNeighborhoodError, UnknownNameError
+from hmem.errors import DataError, EmptyNeighborhoodError, UnknownNameError
 from hmem.graph.names import Names, Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
@@ -24,6 +24,13 @@ from hmem.knowledge.store import Store
 
 BLOCK = 1024  # rows are made ready for so many newcomers at a time
 MOST_ONE_BY_ONE = 50_000  # changes at once; beyond, indexing all facts anew is quicker and gives the same
+
+
+def text(kind: str, name: object) -> str:
+    """A name as it is, or a DataError for what cannot be one."""
+    if isinstance(name, str):
+        return name
+    raise DataError(f"expected the name of one {kind} as text, received {name!r:.60} ({type(name).__name__})")
 
 
 class Numbering:
@@ -49,7 +56,6 @@ class LiveGraph:
 
     graph: Neighborhoods
     moment: int  # of the last write that has been applied
-    _version: int
     _last: int  # the highest number of anybody who has facts
 
     def __init__(self, store: Store, trained: Vocabulary) -> None:
@@ -79,8 +85,7 @@ class LiveGraph:
     def refresh(self) -> None:
         """Apply what was written since the last look, by this process or another."""
         with self.lock:
-            version = self.store.version
-            if version == self._version and self.store.moment == self.moment:
+            if self.store.moment == self.moment:  # every write that changes facts makes a moment
                 return
             seen = len(self.entities.of_store), len(self.relations.of_store)
             changes = self.store.changes_since(self.moment, *seen)
@@ -92,7 +97,7 @@ class LiveGraph:
                 self._remove(*fact)
             for fact in self.translate(changes.added).tolist():
                 self._add(*fact)
-            self._version, self.moment = version, changes.moment
+            self.moment = changes.moment
 
     def take_touched(self) -> set[int] | None:
         """The entities whose facts have changed since this was last asked; None for anybody."""
@@ -108,7 +113,7 @@ class LiveGraph:
         return everybody[self.graph.degrees(everybody) > 0]
 
     def entity(self, name: str) -> int:
-        return self.entities.names.id_of(name)
+        return self.entities.names.id_of(text("entity", name))
 
     def entity_with_facts(self, name: str) -> int:
         """The entity, if there is anything to assemble a memory from."""
@@ -118,7 +123,7 @@ class LiveGraph:
         if self._has_stored_facts(entity, name):
             raise EmptyNeighborhoodError(
                 f'"{name}" has only facts with relations that the model does not know; '
-                f"add others, or train a model with these: hmem train --from {self.store.path}"
+                f"add others, or train a model with these: hmem train --from {self.store.path} --out DIR"
             )
         raise EmptyNeighborhoodError(
             f'"{name}" has no facts yet; add one with: hmem facts add {self.store.path} HEAD RELATION TAIL'
@@ -126,11 +131,11 @@ class LiveGraph:
 
     def relation(self, name: str) -> int:
         """The relation, if the model knows it."""
-        relation = self.relations.names.id_of(name)
+        relation = self.relations.names.id_of(text("relation", name))
         if relation >= self.num_relations:
             raise UnknownNameError(
                 f'the relation "{name}" is stored and shown, but the model was trained before it came; '
-                f"to predict with it, train with the present facts: hmem train --from {self.store.path}"
+                f"to predict with it, train with the present facts: hmem train --from {self.store.path} --out DIR"
             )
         return relation
 
@@ -153,7 +158,6 @@ class LiveGraph:
 
     def _load(self) -> None:
         """Everything at once, as of one moment."""
-        self._version = self.store.version
         seen = len(self.entities.of_store), len(self.relations.of_store)
         changes = self.store.changes_since(0, *seen)
         self._extend(changes)

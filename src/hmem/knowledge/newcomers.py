@@ -1,21 +1,27 @@
 """A vector for everybody who has facts, whether training met them or not.
 
 The rows of a model come first, then those of the newcomers. A newcomer's row is read off its own facts (see
-`hmem.model.placing`), one entity at a time, so that it is the same to the last bit however many others there are and
-whatever was added and removed in between. The same holds for entities that a model lists but never met in training.
-Rows of entities that cannot be placed are zero, and marked as no candidates.
+`hmem.model.placing`) and is the same to the last bit however many others there are and whatever was added and removed
+in between; many are placed at once only as far as that holds (see `hmem.knowledge.together`). The same is done for
+entities that a model lists but never met in training. Rows of entities that cannot be placed are zero, and marked as no
+candidates.
 """
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from hmem.knowledge.live import BLOCK, LiveGraph
+from hmem.knowledge.together import place_each
+from hmem.memory.superpose import Edges
 from hmem.model.hmem import HMem
 from hmem.model.index import LiveIndex
 from hmem.model.placing import place
 from hmem.model.vectors import Vectors
+
+MANY = 16  # newcomers from which on it pays to place them together
+AT_ONCE = 512
 
 
 class LiveVectors:
@@ -42,8 +48,13 @@ class LiveVectors:
         if width > len(self._rows):
             blocks = -(-(width - self.live.num_trained) // BLOCK)
             self._make_room(self.live.num_trained + BLOCK * (1 << (blocks - 1).bit_length()))
-        for entity in self._stale():
-            self._update(entity)
+        stale = self._stale()
+        if len(stale) < MANY:
+            for entity in stale:
+                self._update(entity)
+        else:
+            for start in range(0, len(stale), AT_ONCE):
+                self._update_many(stale[start : start + AT_ONCE])
         placed = None if width == self.live.num_trained and self._is_known.all() else self._placed[:width]
         return Vectors(self._rows[:width], self._trained.roles, placed, self._lengths[:width])
 
@@ -77,13 +88,23 @@ class LiveVectors:
             self._rows[entity] = vector
         self._lengths[entity] = self._rows[entity].square().sum()
 
+    def _update_many(self, entities: list[int]) -> None:
+        """The same for many, some ten times quicker for each."""
+        ids = torch.tensor(entities, device=self.model.device)
+        edges = self._edges(ids)
+        rows = place_each(self.model, edges, self._trained)
+        self._rows[ids], self._placed[ids] = rows, edges.degree > 0
+        self._lengths[ids] = torch.stack([row.sum() for row in rows.square()])
+
     def _place(self, entity: int) -> Float[Tensor, " de"] | None:
         """Where the entity's facts put it; None if none of them leads to somebody that training placed."""
-        device = self.model.device
-        index = LiveIndex(self.live.graph, self.live.num_trained, device)
-        edges = index.lookup(torch.tensor([entity], device=device))
-        edges = edges.select(self.model.is_known.index_select(0, edges.fillers))
+        edges = self._edges(torch.tensor([entity], device=self.model.device))
         return place(self.model, edges, self._trained)[0] if len(edges.query) else None
+
+    def _edges(self, entities: Int[Tensor, " B"]) -> Edges:
+        """Their facts with those that training placed."""
+        edges = LiveIndex(self.live.graph, self.live.num_trained, self.model.device).lookup(entities)
+        return edges.select(self.model.is_known.index_select(0, edges.fillers))
 
     def _make_room(self, capacity: int) -> None:
         """Rows for more newcomers, all empty; made seldom, since twice as many blocks are made each time."""

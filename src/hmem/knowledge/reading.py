@@ -13,11 +13,16 @@ import numpy as np
 
 from hmem.graph.names import Names
 from hmem.graph.triples import Triples, as_triples, triple_keys
-from hmem.knowledge.records import Changes, to_microseconds
+from hmem.knowledge.records import Changes, Names3, to_microseconds
 
 Kind = Literal["entity", "relation"]
 
 ROWS_AT_ONCE = 1 << 16
+CONTAINS = """
+    SELECT 1 FROM fact WHERE head = (SELECT id FROM entity WHERE name = ?)
+    AND relation = (SELECT id FROM relation WHERE name = ?)
+    AND tail = (SELECT id FROM entity WHERE name = ?) AND ifnull(removed, 0) = 0
+"""
 
 
 def last_moment(db: sqlite3.Connection) -> int:
@@ -61,6 +66,11 @@ def triples(db: sqlite3.Connection, moment: int | None = None) -> Triples:
             (last_fact(db, moment), moment),
         )
     )
+
+
+def contains(db: sqlite3.Connection, fact: Names3) -> bool:
+    """Whether the fact is there now, by name: one look into each index, whether the names are known or not."""
+    return db.execute(CONTAINS, fact).fetchone() is not None
 
 
 def changes_since(db: sqlite3.Connection, moment: int, num_entities: int, num_relations: int) -> Changes:

@@ -22,7 +22,7 @@ from hmem.knowledge import bulk, checking, creation, listing, reading, writing
 from hmem.knowledge.bulk import Column, Progress
 from hmem.knowledge.connection import Connection
 from hmem.knowledge.listing import Listing, Pattern
-from hmem.knowledge.naming import check_confidences, check_facts, check_name, check_source
+from hmem.knowledge.naming import check_confidences, check_fact, check_facts, check_name, check_source
 from hmem.knowledge.records import Changes, Names3, StoredFact, Written
 
 Confidence = float | Iterable[float | None] | None
@@ -83,7 +83,10 @@ class Store:
 
     @property
     def version(self) -> int:
-        """A number that changes whenever another process, or another Store, has written; cheap enough to ask always."""
+        """A number that changes whenever another process, or another Store, has written; cheap enough to ask always.
+
+        It may change without a write too, where the file can be read only and its log was left behind.
+        """
         with self._connection.outside() as db:
             return int(db.execute("PRAGMA data_version").fetchone()[0])
 
@@ -109,6 +112,12 @@ class Store:
         """What is different from `moment`, for one who has the first so many names already."""
         with self._connection.reading() as db:
             return reading.changes_since(db, moment, num_entities, num_relations)
+
+    def contains(self, head: str, relation: str, tail: str) -> bool:
+        """Whether the fact is there now; False too if nobody has such a name."""
+        fact = check_fact((head, relation, tail))
+        with self._connection.reading() as db:
+            return reading.contains(db, fact)
 
     # What is known about it
 
@@ -206,6 +215,11 @@ class Store:
         with self._connection.reading() as db:
             found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if found is None else str(found[0])
+
+    def metas(self) -> dict[str, str]:
+        """All notes, as of one moment."""
+        with self._connection.reading() as db:
+            return {str(key): str(value) for key, value in db.execute("SELECT key, value FROM meta")}
 
     def set_meta(self, **values: str | None) -> None:
         """Change notes, all in one write; None takes one away."""

@@ -45,11 +45,19 @@ class Copied:
 
     def mixed_with(self, log_rest: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
         """log p(x) for every entity, from the log probabilities that the null slot is handed to."""
-        cell = self.query * log_rest.shape[1] + self.fillers
-        copied = torch.zeros_like(log_rest).view(-1).index_add_(0, cell, self.log_edge.exp()).view_as(log_rest)
+        return torch.logaddexp(log_rest + self.log_null[:, None], self._spread(log_rest))
+
+    def by_itself(self, like: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
+        """log p_x / (p_x + p_null) with p_x = Σ_{c: e_c = x} p_c: what the slots of x say if nobody else has any."""
+        log_copied = self._spread(like)
+        return log_copied - torch.logaddexp(log_copied, self.log_null[:, None])
+
+    def _spread(self, like: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
+        """log Σ_{c: e_c = x} p_c for every entity; −∞ for one that no slot leads to."""
+        cell = self.query * like.shape[1] + self.fillers
+        copied = torch.zeros_like(like).view(-1).index_add_(0, cell, self.log_edge.exp()).view_as(like)
         # As below: the logarithm of 0 is kept away from the gradient.
-        log_copied = torch.where(copied > 0, torch.where(copied > 0, copied, 1.0).log(), -torch.inf)
-        return torch.logaddexp(log_rest + self.log_null[:, None], log_copied)
+        return torch.where(copied > 0, torch.where(copied > 0, copied, 1.0).log(), -torch.inf)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

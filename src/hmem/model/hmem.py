@@ -29,6 +29,12 @@ class Answer:
     copied: Copied | None = None  # what the exact channel recalls, where the model has one
     reached: Copied | None = None  # what it recalls in several steps, where it takes them
 
+    def mixed_with(self, log_dense: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
+        """log p(x) from the dense channel's, with what the exact channels recall before it."""
+        if self.reached is not None:
+            log_dense = self.reached.mixed_with(log_dense)
+        return log_dense if self.copied is None else self.copied.mixed_with(log_dense)
+
 
 class HMem(nn.Module):
     """An entity is a superposition of its bindings; completed, and unbound with the asked role, it answers."""
@@ -73,16 +79,33 @@ class HMem(nn.Module):
     def forward(self, query: Query, graph: Index, vectors: Vectors | None = None) -> Float[Tensor, "B E"]:
         """The score of every entity as an answer: −τ‖e_o − e_x‖², or log p(x) with the exact channel."""
         vectors = vectors or self.embeddings()
+        return self._scores(query, self.answer(query, graph, vectors), vectors)
+
+    def scores_and_chances(
+        self, query: Query, graph: Index, vectors: Vectors
+    ) -> tuple[Float[Tensor, "B E"], Float[Tensor, "B E"]]:
+        """Scores, and what each says of its answer whatever speaks for others; the same without the exact channel.
+
+        p shares one probability among all answers: a rival with as good a reason halves p(x), and x is no less true. So
+        the log chance of x is log p(x), or what its own edges say against the null slot, p_x / (p_x + p_null), or what
+        its walks do where no edge answers, whichever is the greatest. In none of them do equal rivals count.
+        """
         answer = self.answer(query, graph, vectors)
+        scores = self._scores(query, answer, vectors)
+        chances = scores
+        if answer.copied is not None:
+            chances = torch.maximum(chances, answer.copied.by_itself(scores))
+            if answer.reached is not None:
+                chances = torch.maximum(chances, answer.reached.by_itself(scores) + answer.copied.log_null[:, None])
+        return scores, chances
+
+    def _scores(self, query: Query, answer: Answer, vectors: Vectors) -> Float[Tensor, "B E"]:
         scores = self.compare(answer.retrieved, vectors.entities, vectors.lengths)  # (B, E)
         if vectors.placed is not None:
             scores = scores.masked_fill(~vectors.placed, -torch.inf)
         if answer.copied is None or answer.attended is None:
             return scores
-        log_p = self.normalize(scores, query, answer.attended.edges)
-        if answer.reached is not None:
-            log_p = answer.reached.mixed_with(log_p)
-        return answer.copied.mixed_with(log_p)
+        return answer.mixed_with(self.normalize(scores, query, answer.attended.edges))
 
     def answer(self, query: Query, graph: Index, vectors: Vectors, drop: Drop | None = None) -> Answer:
         """Sections 2 to 4 of the paper, line by line."""
@@ -186,3 +209,10 @@ class ModelScorer:
     def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
         scores: Tensor = self.model(Query(entities, roles), self.graph, self.vectors)
         return scores
+
+    @torch.inference_mode()
+    def chances(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None:
+        """What calibration counts by, where it is not the scores' softmax; see `HMem.scores_and_chances`."""
+        if self.model.exact is None:
+            return None
+        return self.model.scores_and_chances(Query(entities, roles), self.graph, self.vectors)[1]

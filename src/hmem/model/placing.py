@@ -4,7 +4,8 @@ Training gives a vector to every entity it meets. A later one has facts but no v
 would never be an answer. Its memory says where the vector should be: for the entities that do have one, the best
 linear map from memory to vector is found once, when training ends,
 
-    A = argmin Σ_i ‖(M_i ⊕ 1) A − e_i‖² + κ Σ_i ‖M_i‖²/D · ‖A‖²        M_i = the mean of bind(r_c, e_c) over edges c
+    A = argmin Σ_i ‖(M_i ⊕ 1) A − e_i‖² + κ s ‖A‖²      M_i = the mean of bind(r_c, e_c) over the edges of i
+                                                        s = Σ_i ‖M_i‖²/D
 
 and a newcomer x stands at (M_x ⊕ 1) A. Newcomers usually have a few facts only, so most M_i of the fit are made of a
 few edges of their entity, drawn at random.

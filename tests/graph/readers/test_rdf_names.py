@@ -32,6 +32,14 @@ def test_iris_are_shortened_by_the_longest_namespace() -> None:
     assert names.iri("urn:a") == "urn:a"
 
 
+def test_full_names_are_the_iris_themselves() -> None:
+    names = Names()
+    for iri in ("http://ex/a", "http://schema.org/a", "dbr:Paris", "urn:a"):
+        assert names.iri(iri) == iri
+    assert names.literal("3", None, None, WELL_KNOWN["xsd"] + "integer") == '"3"^^xsd:integer'
+    assert names.literal("3", None, None, "xsd:integer") == '"3"^^<xsd:integer>'
+
+
 def test_what_is_no_prefix_is_not_used() -> None:
     for declared in ("_", "a:b", "1", '"', "<", "a b"):
         assert Names({declared: "http://ex/"}).iri("http://ex/a") == "http://ex/a"
@@ -52,9 +60,9 @@ def test_literals() -> None:
 
 
 @fuzz
-@given(declared=prefixes, iris=st.lists(iris, max_size=12), literals=st.lists(literals, max_size=12))
+@given(declared=st.none() | prefixes, iris=st.lists(iris, max_size=12), literals=st.lists(literals, max_size=12))
 def test_two_terms_never_share_a_name(
-    declared: dict[str, str], iris: list[str], literals: list[tuple[str, str | None, str | None, str]]
+    declared: dict[str, str] | None, iris: list[str], literals: list[tuple[str, str | None, str | None, str]]
 ) -> None:
     names = Names(declared)
     terms_of: dict[str, set[object]] = defaultdict(set)

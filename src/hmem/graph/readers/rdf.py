@@ -1,5 +1,6 @@
 """RDF files, by the optional dependency pyoxigraph."""
 
+import hashlib
 import importlib
 import re
 from array import array
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from hmem.errors import ConfigError, DataError
+from hmem.graph.readers.files import BUFFER
 from hmem.graph.readers.lines import open_text
 from hmem.graph.readers.rdf_names import Names
 from hmem.graph.readers.table import table_of_ids
@@ -31,11 +33,14 @@ _PLACE = re.compile(r"^Parser error (at|between) .*?: ")
 _MADE_UP = re.compile(r"[a-f][0-9a-f]{19,31}")
 
 
-def read_rdf(path: Path, format: str) -> pa.Table:
+def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
     """The triples of an RDF file, in the names of `hmem.graph.readers.rdf_names`; names of graphs are ignored.
 
-    Blank nodes without label are numbered in order of appearance, so that a file always reads alike.
+    Blank nodes without label are numbered in order of appearance, so that a file always reads alike. Those of two
+    files differ, whatever their labels, unless the files have the same content.
     """
+    if iris not in ("full", "short"):
+        raise ConfigError(f'iris is "full", for names that all files agree on, or "short"; not {iris!r}')
     oxigraph = _import_pyoxigraph()
     kind = getattr(oxigraph.RdfFormat, RDF_FORMATS[format])
     ids: dict[Any, int] = {}  # of each term, in order of appearance
@@ -56,7 +61,8 @@ def read_rdf(path: Path, format: str) -> pa.Table:
             raise DataError(f"{path}{line}: not valid {kind.name}: {_PLACE.sub('', error.msg)}") from None
     if not heads:
         raise DataError(f"{path}: expected triples, found none")
-    names = pa.array(_name_all(list(ids), Names(prefixes), path, format), pa.string())
+    chosen = Names(prefixes if iris == "short" else None)
+    names = pa.array(_name_all(list(ids), chosen, path, format), pa.string())
     return table_of_ids([(heads, names), (relations, names), (tails, names)])
 
 
@@ -65,7 +71,8 @@ def _name_all(terms: Sequence[Any], names: Names, path: Path, format: str) -> li
     oxigraph = _import_pyoxigraph()
     all_labelled = format in ("nt", "nq")
     labels = {term.value for term in terms if isinstance(term, oxigraph.BlankNode)}
-    numbered = (f"_:anon{number}" for number in count(1) if f"anon{number}" not in labels)
+    numbered = (f"anon{number}" for number in count(1) if f"anon{number}" not in labels)
+    scope = _digest(path) if labels else ""
 
     def name(term: Any) -> str:
         match term:
@@ -73,7 +80,7 @@ def _name_all(terms: Sequence[Any], names: Names, path: Path, format: str) -> li
                 return names.iri(term.value)
             case oxigraph.BlankNode():
                 labelled = all_labelled or not _MADE_UP.fullmatch(term.value)
-                return f"_:{term.value}" if labelled else next(numbered)
+                return f"_:{scope}-{term.value if labelled else next(numbered)}"
             case oxigraph.Literal():
                 direction = getattr(term, "direction", None)  # new in RDF 1.2
                 return names.literal(term.value, term.language, direction and str(direction), term.datatype.value)
@@ -81,6 +88,15 @@ def _name_all(terms: Sequence[Any], names: Names, path: Path, format: str) -> li
                 raise DataError(f"{path}: expected IRIs, literals and blank nodes, found the quoted triple {term}")
 
     return [name(term) for term in terms]
+
+
+def _digest(path: Path) -> str:
+    """Eight digits that stand for the content of a file, compressed or not."""
+    found = hashlib.sha256()
+    with open_text(path) as stream:
+        while data := stream.read(BUFFER):
+            found.update(data)
+    return found.hexdigest()[:8]
 
 
 def _import_pyoxigraph() -> Any:

@@ -1,13 +1,14 @@
 """Names for the terms of an RDF file, such that two terms never share one.
 
-- An IRI is shortened by a prefix, `http://dbpedia.org/resource/Paris` to `dbr:Paris`, or kept in full. The prefixes
-  are those of the file and a few well-known ones, which no file can redefine. The rare IRI that is kept in full but
-  begins like a shortened one (`dbr:Paris` is itself a legal IRI) is put between angle brackets.
+- An IRI is its own name, so that all files agree on it. In short names it is shortened by a prefix,
+  `http://dbpedia.org/resource/Paris` to `dbr:Paris`, if there is one. The prefixes are those of the file and a few
+  well-known ones, which no file can redefine; two files agree on a short name if they declare the same prefixes. The
+  rare IRI that has no prefix but begins like a shortened one (`dbr:Paris` is itself a legal IRI) is put between angle
+  brackets.
 - A literal is its text in quotes with its language or datatype: `"Paris"`, `"Paris"@fr`, `"3"^^xsd:integer`. Nothing is
-  escaped: what follows the last quote tells these kinds apart.
-- A blank node is `_:` and its label.
-
-Two files agree on the name of an IRI if they declare the same prefixes.
+  escaped: what follows the last quote tells these kinds apart. A datatype is shortened by the well-known prefixes at
+  least, in every file alike.
+- A blank node is `_:`, eight digits that stand for its file, and its label: a label means nothing outside its file.
 """
 
 import re
@@ -39,9 +40,11 @@ _PREFIX = re.compile(r"([^\W\d_][\w.-]*)?")  # what JSON-LD calls a prefix can b
 
 
 class Names:
-    """The names of terms under the prefixes that a file declares."""
+    """The names of terms: full ones, or short ones under the prefixes that a file declares."""
 
-    def __init__(self, declared: Mapping[str, str]) -> None:
+    def __init__(self, declared: Mapping[str, str] | None = None) -> None:
+        self._full = declared is None
+        declared = declared or {}
         sound = {prefix: space for prefix, space in declared.items() if space and _PREFIX.fullmatch(prefix)}
         prefixes = sound | WELL_KNOWN
         # Of several prefixes for one namespace, the well-known one is used, or else the first by alphabet.
@@ -51,14 +54,17 @@ class Names:
         self._starts = {f"{prefix}:" for prefix in prefixes}
 
     def iri(self, iri: str) -> str:
+        return iri if self._full else self._short(iri)
+
+    def literal(self, text: str, language: str | None, direction: str | None, datatype: str) -> str:
+        if language is not None:
+            return f'"{text}"@{language}' + (f"--{direction}" if direction is not None else "")
+        return f'"{text}"' if datatype == _XSD_STRING else f'"{text}"^^{self._short(datatype)}'
+
+    def _short(self, iri: str) -> str:
         for length in self._lengths:  # the longest namespace first
             prefix = self._prefix_of.get(iri[:length])
             if prefix is not None and len(iri) > length:
                 return f"{prefix}:{iri[length:]}"
         scheme, colon, _ = iri.partition(":")
         return f"<{iri}>" if scheme + colon in self._starts else iri
-
-    def literal(self, text: str, language: str | None, direction: str | None, datatype: str) -> str:
-        if language is not None:
-            return f'"{text}"@{language}' + (f"--{direction}" if direction is not None else "")
-        return f'"{text}"' if datatype == _XSD_STRING else f'"{text}"^^{self.iri(datatype)}'

@@ -43,6 +43,7 @@ def read_table(
     delimiter: str | None = None,
     header: bool | None = None,
     columns: Columns | None = None,
+    iris: str | None = None,
 ) -> pa.Table:
     """The triples of `source`: a table with columns head, relation and tail of dictionary-encoded text.
 
@@ -50,6 +51,8 @@ def read_table(
     name and the first row if not given; " " stands for runs of spaces. `header` says whether the first row names the
     columns; if not given, a first row such as head/relation/tail or from/type/to does. `columns` names the columns of
     head, relation and tail, or gives their positions counted from 0; for networkx the middle one is the edge attribute.
+    `iris` of an RDF file are "full", which is the default and what all files agree on, or "short", by the prefixes
+    that the file declares.
 
     The table has at least one row, and no name in it is empty. Duplicates are kept. Input that cannot be read is one
     DataError, and nothing is returned of it; settings that do not fit the source are a ConfigError.
@@ -57,9 +60,9 @@ def read_table(
     if columns is not None:
         check_columns(columns)
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(os.fsdecode(source)), format, delimiter, header, columns)
+        return _read_file(Path(os.fsdecode(source)), format, delimiter, header, columns, iris)
     kind = type(source).__name__
-    _refuse(kind, format=format, delimiter=delimiter, header=header)
+    _refuse(kind, format=format, delimiter=delimiter, header=header, iris=iris)
     if isinstance(source, NetworkXGraph):
         return read_networkx(source, columns)
     if hasattr(source, "__arrow_c_stream__"):
@@ -71,9 +74,16 @@ def read_table(
 
 
 def _read_file(
-    path: Path, format: str | None, delimiter: str | None, header: bool | None, columns: Columns | None
+    path: Path,
+    format: str | None,
+    delimiter: str | None,
+    header: bool | None,
+    columns: Columns | None,
+    iris: str | None,
 ) -> pa.Table:
     format = _format_of(path) if format is None else format
+    if format not in RDF_FORMATS:
+        _refuse(format, iris=iris)
     if format in ("tsv", "csv", "txt"):
         return read_text(path, format, delimiter, header, columns)
     _check_format(format)
@@ -81,7 +91,7 @@ def _read_file(
     if format == "parquet":
         return read_parquet(path, columns)
     _refuse(format, columns=columns)
-    return read_openke(path) if format == "openke" else read_rdf(path, format)
+    return read_openke(path) if format == "openke" else read_rdf(path, format, iris or "full")
 
 
 def _format_of(path: Path) -> str:

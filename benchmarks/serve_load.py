@@ -1,0 +1,212 @@
+"""Does `hmem serve` answer 200 questions a second, 99 of 100 within 100 ms, while facts are being added?
+
+Trains a small model on the bundled graph, starts a server on a free port of this machine and asks it single questions
+about random entities at a steady rate, in as many connections as it takes. Another client adds facts one by one
+meanwhile, each on the disk before it is acknowledged. A question counts from the moment at which it was due, so a
+server that falls behind cannot hide it. Afterwards every acknowledged fact must be in the file. A second run asks as
+fast as a few connections can: `most_per_second`.
+
+    python benchmarks/serve_load.py [--rate 200] [--seconds 10] [--clients 16] [--writes 5] [--known] [--json PATH]
+"""
+
+import argparse
+import http.client
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hmem.knowledge.records import Names3
+from hmem.knowledge.store import Store
+
+SETTINGS = ("entity_dim=48", "relation_dim=10", "paths_per_role=64", "path_steps=3")  # those of `hmem demo`
+TRAINING = ("epochs=1", "batch_size=256", "negatives=500")
+JSON = {"Content-Type": "application/json"}
+
+
+def run(*arguments: str, folder: Path) -> None:
+    subprocess.run([sys.executable, "-m", "hmem", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def make_base(folder: Path) -> Path:
+    """A knowledge base of the bundled graph with a model of it."""
+    memory = [word for each in SETTINGS for word in ("--set", f"memory.{each}")]
+    training = [word for each in TRAINING for word in ("--set", f"training.{each}")]
+    run("train", "wordnet-mini", "--out", "model", *memory, *training, folder=folder)
+    run("kb", "create", "zoo.kb", "--model", "model", "--facts", "wordnet-mini", folder=folder)
+    return folder / "zoo.kb"
+
+
+@contextmanager
+def served(path: Path) -> Iterator[tuple[str, int]]:
+    """The address of a server for a base, which is stopped afterwards."""
+    command = [sys.executable, "-m", "hmem", "serve", str(path), "--port", "0", "--allow-writes"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        told = process.stderr.readline()
+        found = re.search(r"http://([\d.]+):(\d+)", told)
+        if found is None:
+            raise SystemExit(f"the server did not start: {told}{process.stderr.read()}")
+        address = found[1], int(found[2])
+        while ask(address, "GET", "/ready")[0] != 200:
+            time.sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ask(address: tuple[str, int], method: str, path: str, body: object = None) -> tuple[int, str]:
+    with_body = None if body is None else json.dumps(body)
+    connection = http.client.HTTPConnection(*address, timeout=60)
+    connection.request(method, path, with_body, JSON)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+class Load:
+    """Questions that are due one after the other, and clients that ask them."""
+
+    def __init__(self, address: tuple[str, int], questions: list[bytes], rate: float | None, seconds: float) -> None:
+        self.address, self.questions, self.rate, self.seconds = address, questions, rate, seconds
+        self.lock = threading.Lock()
+        self.next = 0
+        self.latencies: list[float] = []
+        self.failed = 0
+        self.started = time.perf_counter()
+
+    def run(self, clients: int) -> None:
+        threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+        self.started = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _ask(self) -> None:
+        connection = http.client.HTTPConnection(*self.address, timeout=60)
+        while True:
+            with self.lock:
+                number, self.next = self.next, self.next + 1
+            due = self.started + number / self.rate if self.rate else time.perf_counter()
+            if due > self.started + self.seconds:
+                connection.close()
+                return
+            time.sleep(max(0.0, due - time.perf_counter()))
+            connection.request("POST", "/predict", self.questions[number % len(self.questions)], JSON)
+            answer = connection.getresponse()
+            answer.read()
+            with self.lock:
+                self.latencies.append(time.perf_counter() - due)
+                self.failed += answer.status != 200
+
+    def figures(self) -> dict[str, float]:
+        ordered = sorted(self.latencies)
+        return {
+            "per_second": round(len(ordered) / (time.perf_counter() - self.started), 1),
+            "p50_ms": round(1000 * ordered[len(ordered) // 2], 1),
+            "p99_ms": round(1000 * ordered[int(0.99 * len(ordered))], 1),
+            "slowest_ms": round(1000 * ordered[-1], 1),
+            "failed": self.failed,
+        }
+
+
+class Writer(threading.Thread):
+    """Adds facts about newcomers, one by one, and remembers those that were acknowledged."""
+
+    def __init__(self, address: tuple[str, int], facts: list[Names3], per_second: float) -> None:
+        super().__init__()
+        self.address, self.facts, self.per_second = address, facts, per_second
+        self.acknowledged: list[Names3] = []
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        for head, relation, tail in self.facts:
+            if self.done.wait(1 / self.per_second):
+                return
+            fact = {"head": head, "relation": relation, "tail": tail}
+            status, _ = ask(self.address, "POST", "/facts", {"facts": [fact], "source": "benchmark"})
+            if status == 201:
+                self.acknowledged.append((head, relation, tail))
+
+
+def questions_of(path: Path, known: bool, count: int = 5_000) -> list[bytes]:
+    """Single questions: one end and the relation of random facts, so that each makes sense."""
+    with Store.open(path, read_only=True) as store:
+        facts = [fact.names for fact in store.listing()]
+    drawn = random.Random(0).choices(facts, k=count)
+    bodies = []
+    for place, (head, relation, tail) in enumerate(drawn):
+        entity, direction = (head, "tail") if place % 2 else (tail, "head")
+        bodies.append({"entity": entity, "relation": relation, "direction": direction, "k": 10, "known": known})
+    return [json.dumps(body).encode() for body in bodies]
+
+
+def new_facts(path: Path, count: int) -> list[Names3]:
+    with Store.open(path, read_only=True) as store:
+        facts = [fact.names for fact in store.listing()]
+    drawn = random.Random(1).choices(facts, k=count)
+    return [(f"newcomer {place}", relation, tail) for place, (_, relation, tail) in enumerate(drawn)]
+
+
+def count_lost(path: Path, acknowledged: list[Names3]) -> int:
+    with Store.open(path, read_only=True) as store:
+        stored = {fact.names for fact in store.listing()}
+    return sum(fact not in stored for fact in acknowledged)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rate", type=float, default=200.0, help="questions a second")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--clients", type=int, default=16, help="connections at once")
+    parser.add_argument("--writes", type=float, default=5.0, help="facts added a second")
+    parser.add_argument("--known", action="store_true", help="ask for stored answers too")
+    parser.add_argument("--json")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = make_base(Path(folder))
+        questions, facts = questions_of(path, given.known), new_facts(path, int(3 * given.seconds * given.writes) + 10)
+        with served(path) as address:
+            Load(address, questions, given.rate, 1.0).run(given.clients)  # nobody's first question counts
+            writer = Writer(address, facts, given.writes)
+            writer.start()
+            steady = Load(address, questions, given.rate, given.seconds)
+            steady.run(given.clients)
+            steady_figures = steady.figures()
+            hasty = Load(address, questions, None, given.seconds / 2)
+            hasty.run(given.clients)
+            hasty_figures = hasty.figures()
+            writer.done.set()
+            writer.join()
+        lost = count_lost(path, writer.acknowledged)
+    row = {
+        "question": "serve_load",
+        "rate": given.rate,
+        "known": given.known,
+        "cores": os.cpu_count(),
+        **steady_figures,
+        "most_per_second": hasty_figures["per_second"],
+        "most_p99_ms": hasty_figures["p99_ms"],
+        "facts_added": len(writer.acknowledged),
+        "lost_writes": lost,
+    }
+    print(json.dumps(row))
+    if given.json:
+        with open(given.json, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Names that come with a write, and the doubt that one of them is an old one misspelt."""
+
+from typing import TYPE_CHECKING
+
+from hmem.cli import output
+from hmem.cli.names import letters, near, shown
+
+if TYPE_CHECKING:
+    from hmem.knowledge.store import Store
+
+DOUBTED = 20  # new relations of an import that are compared with the old ones
+
+
+def since(store: "Store", before: dict[str, int]) -> dict[str, list[str]]:
+    """The names that a write brought with it."""
+    return {
+        "new_entities": store.entity_names(before["entities"]),
+        "new_relations": store.relation_names(before["relations"]),
+    }
+
+
+def count(new: dict[str, list[str]]) -> None:
+    entities = output.plural(len(new["new_entities"]), "new entity", "new entities")
+    relations = output.plural(len(new["new_relations"]), "new relation")
+    if any(new.values()):
+        output.say(f"{entities}, {relations}")
+
+
+def tell(store: "Store", new: dict[str, list[str]]) -> None:
+    """A new name may be an old one misspelt: say so while it is easily taken back."""
+    for name in new["new_entities"]:
+        output.note(f"new entity: {shown(name)}{_look_alikes(name, store.entity_names())}")
+    for name in new["new_relations"]:
+        output.note(f"new relation: {shown(name)}{_there_is_also(near(name, store.relation_names()))}")
+
+
+def doubt_relations(relations: list[str], new: list[str]) -> None:
+    """Of many facts only those new relations are told that may be an old one misspelt."""
+    old = relations[: len(relations) - len(new)]
+    for name in new[:DOUBTED]:
+        alike = near(name, old)
+        if alike:
+            output.note(f"new relation: {shown(name)}{_there_is_also(alike)}")
+
+
+def _look_alikes(name: str, names: list[str]) -> str:
+    wanted = letters(name)
+    return _there_is_also([other for other in names if wanted and letters(other) == wanted and other != name])
+
+
+def _there_is_also(alike: list[str]) -> str:
+    return f"; there is also {', '.join(map(shown, alike[:3]))}" if alike else ""

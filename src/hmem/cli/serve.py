@@ -1,0 +1,60 @@
+"""`hmem serve`: a knowledge base over HTTP, with a page to look at it."""
+
+import os
+from contextlib import suppress
+from typing import Annotated, Literal
+
+import typer
+
+from hmem.cli import options, output
+from hmem.errors import ConfigError
+
+
+def serve(
+    kb: options.KnowledgeBase,
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for every one this machine has.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    allow_writes: Annotated[
+        bool, typer.Option("--allow-writes", help="Let this machine add and remove facts without a token.")
+    ] = False,
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name under which the server is reached, behind a proxy for instance; may be repeated.",
+        ),
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a request may take.")] = 30.0,
+    log_level: Annotated[Literal["error", "warning", "info", "debug"], typer.Option(help="What to log.")] = "warning",
+    device: options.Device = "cpu",
+) -> None:
+    """Serve a knowledge base: an HTTP API, and a page to search, ask and add facts.
+
+    Writes need the token in the environment variable HMEM_TOKEN. Without one they are off, except on this machine with
+    --allow-writes.
+    """
+    try:
+        from hmem.serve.server import serve as run
+        from hmem.serve.settings import Settings
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette", "pydantic"):
+            raise
+        raise ConfigError(f"hmem serve needs {error.name}: pip install 'hmem[serve]'") from None
+
+    settings = Settings(
+        host=host,
+        token=os.environ.get("HMEM_TOKEN") or None,
+        allow_writes=allow_writes,
+        host_names=frozenset(name.lower() for name in host_name or ()),
+        device=options.resolve_device(device),
+        timeout=timeout,
+    )
+    writes = "with a token" if settings.token else "by anybody on this machine" if allow_writes else "off"
+
+    def ready(url: str) -> None:
+        output.note(f"{kb} is served at {url} (writes: {writes}). Stop with Ctrl-C.")
+
+    with suppress(KeyboardInterrupt):  # which is how it is meant to end
+        run(kb, settings, port, log_level=log_level, ready=ready)

@@ -1,0 +1,66 @@
+"""The application: one knowledge base over HTTP, and the page that shows it.
+
+app = create_app("zoo.kb", Settings())      # any ASGI server can run it; `hmem serve` uses uvicorn
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from hmem.serve import errors, page, routes_ask, routes_entities, routes_facts, routes_graph, routes_status
+from hmem.serve.desk import Desk
+from hmem.serve.events import News
+from hmem.serve.security import Guard
+from hmem.serve.settings import Settings
+
+DESCRIPTION = """A knowledge base that keeps growing: what is stored, what is likely, and why.
+
+Names may hold any character, so they travel in queries and bodies, never in paths. Every error has one shape, with a
+stable code, a message and a list of names that may have been meant."""
+
+
+def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -> FastAPI:
+    """The application for one knowledge base, which it opens here and closes when it is shut down."""
+    chosen = settings or Settings()
+    desk = Desk(Path(path), chosen)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        news = app.state.news = News(desk)
+        loop = asyncio.get_running_loop()
+        app.state.stop = lambda: loop.call_soon_threadsafe(news.close)
+        news.start()  # which has the model loaded, too
+        try:
+            yield
+        finally:
+            news.close()
+            await asyncio.to_thread(desk.close)
+
+    app = FastAPI(
+        title="hmem",
+        description=DESCRIPTION,
+        version=version("hmem"),
+        docs_url=None,  # they fetch scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+        lifespan=lifespan,
+    )
+    app.state.desk, app.state.settings, app.state.files = desk, chosen, page.files()
+    app.state.stop = lambda: None  # until there is a loop
+    methods: dict[str, list[str]] = {app.openapi_url or "": ["GET"]}
+    for each in (routes_status, routes_graph, routes_entities, routes_ask, routes_facts, page):
+        app.include_router(each.router)
+        for route in each.router.routes:
+            if isinstance(route, Route):
+                methods[route.path] = sorted({*methods.get(route.path, ()), *(route.methods or ())})
+    app.state.methods = methods
+    errors.install(app)
+    app.add_middleware(Guard, settings=chosen, metrics=desk.metrics, routes=frozenset(methods))
+    return app

@@ -1,0 +1,43 @@
+"""What the routes share: the desk they work at, and how their errors are documented."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends
+from starlette.requests import Request
+
+from hmem.serve.desk import Desk
+from hmem.serve.errors import CODES
+from hmem.serve.responses import Failure
+
+ALWAYS = ("invalid", "forbidden", "too_large", "busy", "timeout", "store", "internal")  # may happen to any request
+
+
+def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+TheDesk = Annotated[Desk, Depends(_desk)]
+
+
+def failures(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """The errors of a route as OpenAPI lists them: by status, with the codes that have it."""
+    by_status: dict[int, list[str]] = {}
+    for code in (*codes, *ALWAYS):
+        by_status.setdefault(CODES[code][0], []).append(code)
+    return {
+        status: {
+            "model": Failure,
+            "description": " ".join(f"`{code}`: {CODES[code][1]}" for code in sorted(some)),
+        }
+        for status, some in sorted(by_status.items())
+    }
+
+
+def text_and_failures(media_type: str, meaning: str, *codes: str) -> dict[int | str, dict[str, Any]]:
+    """The same for a route that answers with text; its errors are JSON all the same."""
+    as_json = {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}}
+    errors = {
+        status: {"content": as_json, "description": each["description"]} for status, each in failures(*codes).items()
+    }
+    return {200: {"content": {media_type: {}}, "description": meaning}, **errors}

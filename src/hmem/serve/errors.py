@@ -1,0 +1,161 @@
+"""What goes wrong, in the one shape in which every client is told.
+
+    {"error": {"code": "unknown_name", "message": "no entity \\"woolf\\"", "suggestion": ["wolf.n.01"]}}
+
+Codes are stable, messages are for people and may change. A suggestion is always a list of names, often empty.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hmem.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    EmptyNeighborhoodError,
+    HMemError,
+    StoreError,
+    UnknownNameError,
+)
+
+CODES = {  # every code, its status and what it says
+    "unknown_name": (404, "A name that is not in the knowledge base."),
+    "not_found": (404, "There is no such address."),
+    "no_facts": (409, "The entity has no facts that the model could use."),
+    "not_trained": (409, "The relation came after the model was trained, so it cannot be asked for."),
+    "no_model": (409, "The knowledge base has no model."),
+    "invalid": (422, "The request does not say what it should."),
+    "too_large": (413, "The request asks for too much, or is too long."),
+    "unauthorized": (401, "The token is missing or wrong."),
+    "forbidden": (403, "The request comes from another site, or is addressed to another host."),
+    "writes_off": (403, "This server does not accept writes."),
+    "method_not_allowed": (405, "The address exists, but not with this method."),
+    "timeout": (503, "It took too long."),
+    "busy": (503, "Too much is waiting already; try again in a moment."),
+    "loading": (503, "The model is being loaded; try again in a moment."),
+    "store": (503, "The file of the knowledge base, or the folder of its model, cannot be used."),
+    "internal": (500, "A mistake in the server, written to its log."),
+}
+LONGEST_MESSAGE = 500  # characters
+
+logger = logging.getLogger("hmem.serve")
+
+
+class ApiError(HMemError):
+    """An error with the code that clients are told."""
+
+    def __init__(self, code: str, message: str, suggestion: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.suggestion = list(suggestion)
+
+    @property
+    def status(self) -> int:
+        return CODES[self.code][0]
+
+
+class UnknownError(UnknownNameError):
+    """A name that nobody has; which ones are like it is looked up by whoever tells the client."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f'no {kind} "{shown(name)}"')
+        self.kind = kind
+        self.name = name
+
+
+def shown(name: str) -> str:
+    """A name in a message: not longer than a line."""
+    return name if len(name) <= 80 else name[:77] + "..."
+
+
+def code_of(error: HMemError) -> str:
+    """The code for an error of the library."""
+    match error:
+        case ApiError():
+            return error.code
+        case UnknownNameError():
+            return "unknown_name"
+        case EmptyNeighborhoodError():
+            return "no_facts"
+        case ConfigError() | DataError():
+            return "invalid"
+        case StoreError() | CheckpointError():
+            return "store"
+    return "internal"
+
+
+def answer(code: str, message: str, suggestion: Sequence[str] = (), status: int | None = None) -> Response:
+    """The response that tells of an error."""
+    body = {"error": {"code": code, "message": message[:LONGEST_MESSAGE], "suggestion": list(suggestion)}}
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    headers = {}
+    if code == "unauthorized":
+        headers["WWW-Authenticate"] = "Bearer"
+    if code in ("busy", "loading"):
+        headers["Retry-After"] = "1"
+    return Response(
+        text.encode("utf-8", "replace"),  # a name in it may be no Unicode at all
+        status or CODES[code][0],
+        headers,
+        media_type="application/json",
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Have every error that a route raises told in this shape."""
+    app.add_exception_handler(HMemError, _tell_library_error)
+    app.add_exception_handler(RequestValidationError, _tell_validation_error)
+    app.add_exception_handler(HTTPException, _tell_http_error)
+
+
+async def _tell_library_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HMemError)
+    suggestion: Sequence[str] = error.suggestion if isinstance(error, ApiError) else ()
+    desk = request.app.state.desk
+    if code_of(error) == "internal":
+        logger.error("%s %s: %s", request.method, request.url.path, error)
+    if isinstance(error, UnknownError):
+        suggestion = await desk.closest(error.kind, error.name)
+    return answer(code_of(error), desk.without_paths(str(error)), suggestion)
+
+
+async def _tell_validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = error.errors()
+    code = "too_large" if problems and all(map(_is_too_long, problems)) else "invalid"
+    return answer(code, "; ".join(map(_in_words, problems[:3])) or "the request cannot be understood")
+
+
+async def _tell_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path
+    if error.status_code == 404:
+        return answer("not_found", f"there is nothing at {shown(path)}; the addresses are listed in /openapi.json")
+    if error.status_code == 405:
+        methods = request.app.state.methods.get(path, ["GET"])
+        told = answer("method_not_allowed", f"{shown(path)} takes {' and '.join(methods)}, not {request.method}")
+        told.headers["Allow"] = ", ".join(methods)
+        return told
+    return answer("invalid", str(error.detail))
+
+
+def _is_too_long(problem: dict[str, Any]) -> bool:
+    """Whether a limit was exceeded; a fact of four names is wrong, not long."""
+    return problem["type"] in ("string_too_long", "too_long") and problem["ctx"]["max_length"] > 3
+
+
+def _in_words(problem: dict[str, Any]) -> str:
+    """One complaint about a request: where, and what was expected there."""
+    place = [str(part) for part in problem["loc"]]
+    where = ".".join(place[1:]) or place[0] if place else "request"
+    if problem["type"] == "json_invalid":
+        return f"the body is no JSON ({problem['ctx']['error']} at character {problem['loc'][-1]})"
+    return f"{shown(where)}: {problem['msg']}"

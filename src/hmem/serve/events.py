@@ -1,0 +1,147 @@
+"""News of the knowledge base for whoever listens: server-sent events, whichever process wrote.
+
+Nothing is queued for anybody. A listener remembers the last moment it was told of, and is told what is different
+since; the net of it, so that it is right however slow the listener was.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from hmem.knowledge.attached import Attached
+from hmem.knowledge.records import Names3
+from hmem.serve.desk import Desk, Model
+from hmem.serve.errors import ApiError
+
+MOST_TOLD = 100  # facts in one event
+RETRY = 2_000  # milliseconds after which a browser connects again
+
+logger = logging.getLogger("hmem.serve")
+
+
+class News:
+    """Watches a knowledge base and wakes the listeners. Belongs to one event loop."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._changed = asyncio.Event()
+        self._hint = asyncio.Event()
+        self._closed = False
+        self._listeners = 0
+        self._seen: tuple[int, Attached | None] | None = None  # last moment and model
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def listeners(self) -> int:
+        return self._listeners
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._desk.model_changed = lambda: loop.call_soon_threadsafe(self._wake)
+        self._task = loop.create_task(self._watch())
+
+    def close(self) -> None:
+        """End all streams."""
+        self._closed = True
+        self._desk.model_changed = lambda: None
+        self._wake()
+        if self._task is not None:
+            self._task.cancel()
+
+    def look(self) -> None:
+        """There may be something new: see now, not at the next turn."""
+        self._hint.set()
+
+    async def listen(self, since: int | None) -> AsyncIterator[str]:
+        """The stream for one listener, from a moment on, or from now."""
+        if self._listeners >= self._desk.settings.most_listeners:
+            raise ApiError("busy", f"{self._listeners} listeners already; close one of the open pages")
+        now = await self._desk.read(lambda: self._desk.store.moment)
+        return self._stream(now if since is None else min(since, now), self._desk.model)
+
+    async def _stream(self, last: int, model: Model) -> AsyncIterator[str]:
+        self._listeners += 1
+        try:
+            yield f"retry: {RETRY}\nid: {last}\n\n"
+            while not self._closed:
+                changed = self._changed  # taken before looking, so that nothing is missed in between
+                if await self._desk.read(lambda: self._desk.store.moment) != last:
+                    event = await self._desk.read(partial(changes, self._desk, last))
+                    last = event["moment"]
+                    yield message("facts", event)
+                if self._desk.model is not model:
+                    model = self._desk.model
+                    yield message("model", {"moment": last, "model": model.name, "status": model.status})
+                try:
+                    async with asyncio.timeout(self._desk.settings.heartbeat):
+                        await changed.wait()
+                except TimeoutError:
+                    yield ": still here\n\n"
+        finally:
+            self._listeners -= 1
+
+    async def _watch(self) -> None:
+        version: int | None = None
+        trouble = ""
+        while True:
+            try:
+                now = await self._desk.read(lambda: self._desk.store.version)
+                if now != version:
+                    await self._see()
+                    version = now
+                trouble = ""
+            except Exception as error:  # whatever it is, there may be news again
+                if str(error) != trouble:  # told once, not five times a second
+                    logger.warning("could not look for news: %s", error)
+                trouble = str(error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._desk.settings.poll):
+                    await self._hint.wait()
+            self._hint.clear()
+
+    async def _see(self) -> None:
+        """Wake the listeners if facts or model are others than at the last look."""
+        seen = await self._desk.read(self._now)
+        if self._seen is None or seen[1] != self._seen[1]:
+            self._desk.load_model(seen[1])
+        if seen != self._seen:
+            self._seen = seen
+            self._wake()
+
+    def _now(self) -> tuple[int, Attached | None]:
+        return self._desk.store.moment, Attached.of(self._desk.store)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def message(event: str, data: dict[str, Any]) -> str:
+    """One event as it goes over the wire; JSON has no line breaks, whatever the names hold."""
+    return f"event: {event}\nid: {data['moment']}\ndata: {json.dumps(data)}\n\n"
+
+
+def changes(desk: Desk, since: int) -> dict[str, Any]:
+    """What is different from a moment of the past, by name."""
+    found = desk.store.changes_since(since, *desk.directory.counts())
+    added, removed = found.added[:MOST_TOLD], found.removed[:MOST_TOLD]
+    gone = desk.directory.named(removed)
+    sources = {fact.source for fact in desk.store.details(added)} | {_removed_by(desk, fact) for fact in gone}
+    return {
+        "moment": found.moment,
+        "added": desk.directory.named(added),
+        "removed": gone,
+        "added_count": len(found.added),
+        "removed_count": len(found.removed),
+        "by": sources.pop() if len(sources) == 1 else None,
+    }
+
+
+def _removed_by(desk: Desk, fact: Names3) -> str | None:
+    head, relation, tail = fact
+    story = desk.store.history(head=head, relation=relation, tail=tail, limit=1)
+    return story[0].removed_by if story else None

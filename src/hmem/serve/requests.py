@@ -1,0 +1,92 @@
+"""What a client sends, as OpenAPI describes it. Unknown fields are refused: a misspelt one is a mistake."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
+
+from hmem.serve.settings import LONGEST_NAME, MOST_FACTS, MOST_K, MOST_QUESTIONS
+
+WOLF: dict[str, JsonValue] = {"entity": "wolf.n.01", "relation": "_hyponym"}
+FACT: dict[str, JsonValue] = {"head": "dire_wolf.n.01", "relation": "_hypernym", "tail": "wolf.n.01"}
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Any text.")]
+EndOf = Literal["tail", "head"]
+Direction = Annotated[EndOf, Field(description="Which end is asked for: the tails of (entity, relation, ?), or heads.")]
+Count = Annotated[int, Field(ge=1, le=MOST_K, description="How many answers are wanted.")]
+Names3 = Annotated[list[Name], Field(min_length=3, max_length=3, description="Head, relation and tail.")]
+
+
+class In(BaseModel):
+    """A request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class QuestionIn(In):
+    """One question: (entity, relation, ?), or with the direction "head" (?, relation, entity)."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{**WOLF, "direction": "tail", "k": 10, "known": True}]})
+
+    entity: Name
+    relation: Name
+    direction: Direction = "tail"
+    k: Count | None = None
+    known: Annotated[bool, Field(description="List stored answers too, marked as known.")] = True
+
+
+class QuestionsIn(In):
+    """Several questions, answered in one pass."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"queries": [WOLF, {**WOLF, "direction": "head"}], "k": 5}]}
+    )
+
+    queries: Annotated[list[QuestionIn], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    k: Annotated[Count | None, Field(description="For the questions that do not say.")] = None
+
+
+def _which(body: Any) -> str:
+    return "many" if isinstance(body, dict) and "queries" in body else "one"
+
+
+PredictIn = Annotated[Annotated[QuestionIn, Tag("one")] | Annotated[QuestionsIn, Tag("many")], Discriminator(_which)]
+
+
+class ScoreIn(In):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"facts": [list(FACT.values())]}]})
+
+    facts: Annotated[list[Names3], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    direction: Direction = "tail"
+
+
+class AboutIn(In):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"entity": "wolf.n.01", "k": 10}]})
+
+    entity: Name
+    k: Count = 10
+
+
+class ExplainIn(In):
+    model_config = ConfigDict(json_schema_extra={"examples": [{**FACT, "direction": "tail"}]})
+
+    head: Name
+    relation: Name
+    tail: Name
+    direction: Direction = "tail"
+    k: Annotated[Count, Field(description="How many lines are wanted; the others are summed up in one.")] = 50
+
+
+class FactIn(In):
+    head: Name
+    relation: Name
+    tail: Name
+    confidence: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
+
+
+class FactsIn(In):
+    """Facts to store or to remove, all or none."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"facts": [FACT], "source": "me"}]})
+
+    facts: Annotated[list[FactIn], Field(min_length=1, max_length=MOST_FACTS)]
+    source: Annotated[Name | None, Field(description="On whose word; kept with the facts.")] = None

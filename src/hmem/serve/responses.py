@@ -1,0 +1,252 @@
+"""What a client is told, as OpenAPI describes it."""
+
+import math
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from hmem.serve.requests import EndOf
+
+
+def finite(score: float | None) -> float | None:
+    """JSON knows no infinity."""
+    return score if score is not None and math.isfinite(score) else None
+
+
+Score = Annotated[
+    float | None,
+    BeforeValidator(finite),
+    Field(description="Higher is better, within one question. null where nothing speaks for the answer."),
+]
+Probability = Annotated[float | None, Field(description="Calibrated; null where the model is not.")]
+Known = Annotated[bool, Field(description="Whether the fact is stored. Then the score is what it would be if not.")]
+
+
+class Out(BaseModel):
+    """A response, which can be read off the library's own rows."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class ErrorOut(Out):
+    code: Annotated[str, Field(description="Stable; for programs.", examples=["unknown_name"])]
+    message: Annotated[str, Field(description="For people.", examples=['no entity "woolf"'])]
+    suggestion: Annotated[list[str], Field(description="Names that may have been meant.", examples=[["wolf.n.01"]])]
+
+
+class Failure(Out):
+    error: ErrorOut
+
+
+class AskedOut(Out):
+    entity: str
+    relation: str
+    direction: EndOf
+    k: int
+    known: bool
+
+
+class AnswerOut(Out):
+    rank: Annotated[int, Field(description="From 1.")]
+    name: str
+    score: Score
+    probability: Probability
+    known: Known
+
+
+class AnswersOut(Out):
+    query: AskedOut
+    answers: list[AnswerOut]
+
+
+class PredictOut(Out):
+    results: Annotated[list[AnswersOut], Field(description="One for each question, in the order asked.")]
+
+
+class ScoredOut(Out):
+    head: str
+    relation: str
+    tail: str
+    score: Score
+    probability: Probability
+    rank: Annotated[int, Field(description="Among all answers to its question that are not stored.")]
+    known: Known
+
+
+class ScoreOut(Out):
+    results: list[ScoredOut]
+
+
+class MissingFactOut(Out):
+    rank: int
+    head: str
+    relation: str
+    tail: str
+    score: Score
+    probability: Probability
+
+
+class MissingOut(Out):
+    entity: str
+    facts: list[MissingFactOut]
+
+
+class SimilarEntityOut(Out):
+    name: str
+    similarity: Annotated[float, Field(description="The cosine of the angle between the two vectors.")]
+
+
+class SimilarOut(Out):
+    entity: str
+    similar: list[SimilarEntityOut]
+
+
+class ReasonOut(Out):
+    kind: Annotated[
+        str, Field(description="What it rests on: fact, path, completion, dense, rest; others for the lines left out.")
+    ]
+    text: str
+    facts: list[list[str]]
+    weight: Annotated[float | None, Field(description="How strongly the fact stands in the memory.")]
+    contribution: Annotated[float, Field(description="All of them sum to `total`.")]
+    share: Annotated[float, Field(description="Its part of all contributions, by size: from 0 to 1.")]
+
+
+class ExplainOut(Out):
+    head: str
+    relation: str
+    tail: str
+    direction: EndOf
+    known: Known
+    score: Score
+    probability: Probability
+    total: float
+    lines: list[ReasonOut]
+
+
+class AddedOut(Out):
+    moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
+    added: int
+    unchanged: Annotated[int, Field(description="Those that were there already.")]
+
+
+class RemovedOut(Out):
+    moment: int
+    removed: int
+    unchanged: Annotated[int, Field(description="Those that were not there.")]
+
+
+class FactOut(Out):
+    head: str
+    relation: str
+    tail: str
+    source: str | None
+    added_at: datetime
+    confidence: float | None
+
+
+class FactsOut(Out):
+    facts: list[FactOut]
+    more: bool
+
+
+class PastFactOut(FactOut):
+    removed_at: datetime | None
+    removed_by: str | None
+
+
+class HistoryOut(Out):
+    facts: Annotated[list[PastFactOut], Field(description="What changed last comes first.")]
+    more: bool
+
+
+class NeighbourOut(FactOut):
+    role: Annotated[EndOf, Field(description="Which end of the fact the entity is.")]
+    weight: Annotated[float | None, Field(description="Of the fact in the entity's memory, for the question asked.")]
+
+
+class NeighboursOut(Out):
+    entity: str
+    new: bool
+    total: Annotated[int, Field(description="How many facts the entity has.")]
+    facts: list[NeighbourOut]
+
+
+class NamedOut(Out):
+    name: str
+    facts: Annotated[int, Field(description="In how many it stands.")]
+    new: Annotated[bool, Field(description="Whether it came after the model was trained.")]
+
+
+class EntitiesOut(Out):
+    entities: list[NamedOut]
+    more: bool
+
+
+class RelationOut(Out):
+    name: str
+    usable: Annotated[bool, Field(description="Whether the model can be asked for it.")]
+    facts: int
+
+
+class RelationsOut(Out):
+    relations: list[RelationOut]
+
+
+class AttachedOut(Out):
+    name: str
+    status: Literal["loading", "ready", "trouble"]
+    preset: str | None
+    dataset: str | None
+    calibrated: bool | None
+    trouble: Annotated[str | None, Field(description="Why the model cannot be used.")]
+
+
+class GraphOut(Out):
+    path: Annotated[str, Field(description="The name of the file.")]
+    facts: int
+    entities: int
+    relations: int
+    moment: Annotated[int, Field(description="The number of the last write.")]
+    created: Annotated[datetime | None, Field(description="When the oldest fact was added.")]
+    model: AttachedOut | None
+    writes: Annotated[bool, Field(description="Whether facts can be added and removed here.")]
+    token: Annotated[bool, Field(description="Whether that needs a token.")]
+
+
+class FiguresOut(Out):
+    split: str
+    graph: str | None
+    mrr: float | None
+    mr: float | None
+    hits_at_1: float | None
+    hits_at_10: float | None
+
+
+class ModelOut(Out):
+    name: str
+    preset: str
+    dataset: str
+    kind: str
+    binding: str
+    entity_dim: int
+    relation_dim: int
+    parameters: int
+    entities: int
+    relations: int
+    metrics: list[FiguresOut]
+    calibration_error: float | None
+    calibration_top_error: float | None
+    trained_until: Annotated[int, Field(description="The last moment whose facts it was trained with.")]
+    newcomers: Annotated[int, Field(description="Entities with facts that came after training.")]
+
+
+class StatusOut(Out):
+    status: str
+
+
+class ReadyOut(Out):
+    status: str
+    model: str | None
+    moment: int

@@ -1,0 +1,119 @@
+"""Facts as they are stored: list them, look back, add and remove."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from hmem.knowledge.records import StoredFact, Written
+from hmem.knowledge.store import Store
+from hmem.serve.access import check_write
+from hmem.serve.context import TheDesk, failures
+from hmem.serve.desk import Desk
+from hmem.serve.errors import ApiError
+from hmem.serve.requests import FactsIn
+from hmem.serve.responses import AddedOut, FactOut, FactsOut, HistoryOut, PastFactOut, RemovedOut
+from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
+
+MOST_OFFSET = 1_000_000_000
+LONGEST_TIME = 40  # characters
+
+NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_NAME)]
+Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
+WRITING = failures("unauthorized", "writes_off")
+
+router = APIRouter(tags=["facts"])
+
+
+@router.get("/facts", responses=failures("unknown_name"))
+async def list_facts(
+    desk: TheDesk,
+    head: NameQuery = None,
+    relation: NameQuery = None,
+    tail: NameQuery = None,
+    as_of: Annotated[
+        str | None,
+        Query(
+            max_length=LONGEST_TIME,
+            description="A time such as 2026-05-01 or 2026-05-01T12:30Z (UTC unless it says otherwise), or a moment.",
+        ),
+    ] = None,
+    limit: Limit = 100,
+    offset: Annotated[int, Query(ge=0, le=MOST_OFFSET)] = 0,
+) -> FactsOut:
+    """The facts with these names, as they are now or were at some time, in the order in which they were added."""
+    when = None if as_of is None else parse_time(as_of)
+
+    def look() -> list[StoredFact]:
+        _check(desk, head, relation, tail)
+        store = desk.store
+        return list(store.listing(head=head, relation=relation, tail=tail, as_of=when, limit=limit + 1, offset=offset))
+
+    found = await desk.read(look)
+    return FactsOut(facts=[FactOut.model_validate(fact) for fact in found[:limit]], more=len(found) > limit)
+
+
+@router.get("/history", responses=failures("unknown_name"))
+async def list_history(
+    desk: TheDesk, head: NameQuery = None, relation: NameQuery = None, tail: NameQuery = None, limit: Limit = 100
+) -> HistoryOut:
+    """All that ever happened to the facts with these names, removed ones too: what changed last comes first."""
+
+    def look() -> list[StoredFact]:
+        _check(desk, head, relation, tail)
+        return desk.store.history(head=head, relation=relation, tail=tail, limit=limit + 1)
+
+    found = await desk.read(look)
+    return HistoryOut(facts=[PastFactOut.model_validate(fact) for fact in found[:limit]], more=len(found) > limit)
+
+
+@router.post("/facts", status_code=201, dependencies=[Depends(check_write)], responses=WRITING)
+async def add_facts(request: Request, desk: TheDesk, body: FactsIn) -> AddedOut:
+    """Store facts, all in one write. The next answer uses them; names that are new make new entities."""
+    names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
+    confidences = [fact.confidence for fact in body.facts]
+
+    def write(store: Store) -> Written:
+        return store.add(names, source=body.source, confidence=confidences)
+
+    written = await desk.write(write)
+    request.app.state.news.look()
+    return AddedOut(moment=written.moment, added=len(written.changed), unchanged=written.unchanged)
+
+
+@router.delete(
+    "/facts", dependencies=[Depends(check_write)], responses=failures("unknown_name", "unauthorized", "writes_off")
+)
+async def remove_facts(request: Request, desk: TheDesk, body: FactsIn) -> RemovedOut:
+    """Remove facts, all in one write. The file remembers them, and on whose word they went."""
+    names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
+
+    def check() -> None:
+        for head, relation, tail in names:
+            _check(desk, head, relation, tail)
+
+    await desk.read(check)
+    written = await desk.write(lambda store: store.remove(names, source=body.source))
+    request.app.state.news.look()
+    return RemovedOut(moment=written.moment, removed=len(written.changed), unchanged=written.unchanged)
+
+
+def parse_time(text: str) -> datetime | int:
+    """A moment by its number, or a time; without a zone it is UTC, since nobody knows what is local to a server."""
+    if text.isascii() and text.isdecimal():
+        return min(int(text), MOST_OFFSET)
+    try:
+        time = datetime.fromisoformat(text.strip().replace(" ", "+", 1) if "T" in text else text.strip())
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ApiError(
+            "invalid",
+            f'as_of: "{text}" is no time; expected one such as 2026-05-01 or 2026-05-01T12:30Z, or a moment by number',
+        ) from None
+
+
+def _check(desk: Desk, head: str | None, relation: str | None, tail: str | None) -> None:
+    """Unknown names are found here, where looking for similar ones is cheap."""
+    for kind, name in (("entity", head), ("relation", relation), ("entity", tail)):
+        if name is not None:
+            desk.directory.check(kind, name)

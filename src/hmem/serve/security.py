@@ -1,0 +1,155 @@
+"""What every request passes before a route sees it, and what every response carries.
+
+- A request must be addressed to a name this server is known by. Otherwise a page from elsewhere could have its own name
+  point to 127.0.0.1 and read what is there.
+- A request that changes or computes something must not come from another site's page.
+- Bodies are read here, up to a limit and within a time.
+- Nothing that goes wrong inside leaves as a traceback.
+"""
+
+import asyncio
+import logging
+import time
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hmem.serve.errors import ApiError, answer
+from hmem.serve.metrics import Metrics
+from hmem.serve.settings import MOST_BYTES, Settings
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+logger = logging.getLogger("hmem.serve")
+
+
+class Guard:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, routes: frozenset[str]) -> None:
+        self.app = app
+        self.settings = settings
+        self.metrics = metrics
+        self.routes = routes  # the addresses that are counted by name; a stranger's would be without end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(raw=message["headers"])
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+                message["headers"] = headers.raw
+                self.metrics.request(self._route(scope), scope["method"], status, time.perf_counter() - started)
+            await send(message)
+
+        try:
+            check_host(Headers(scope=scope), self.settings)
+            check_origin(scope["method"], Headers(scope=scope))
+            body = await self._body(Headers(scope=scope), receive)
+            await self.app(scope, _replay(body, receive), send_with_headers)
+        except ApiError as error:
+            if not status:
+                await answer(error.code, str(error))(scope, receive, send_with_headers)
+        except Exception:
+            logger.exception("%s %s failed", scope["method"], scope["path"])
+            if not status:
+                told = answer("internal", "a mistake in the server, which has been written to its log")
+                await told(scope, receive, send_with_headers)
+
+    def _route(self, scope: Scope) -> str:
+        path: str = scope["path"]
+        if path in self.routes:
+            return path
+        return "/static" if path.startswith("/static/") else "other"
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        announced = headers.get("content-length", "")
+        if announced.isdecimal() and int(announced[:20]) > MOST_BYTES:
+            raise _too_long()
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return bytes(body)  # gone before the end
+                    body += message.get("body", b"")
+                    if len(body) > MOST_BYTES:
+                        raise _too_long()
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise ApiError("timeout", f"the request did not arrive within {self.settings.timeout:g} s") from None
+
+
+def check_host(headers: Headers, settings: Settings) -> None:
+    """Refuse what is addressed to a name that is not ours."""
+    known = settings.known_hosts
+    if known is None:
+        return
+    host = headers.get("host", "")
+    if host_name(host) not in known:
+        raise ApiError(
+            "forbidden",
+            f'this server is not known as "{host[:80]}"; reach it as 127.0.0.1 or localhost, or start it with '
+            "--host-name NAME",
+        )
+
+
+def check_origin(method: str, headers: Headers) -> None:
+    """Refuse what a page of another site sends; programs send no Origin, pages of ours send our own."""
+    origin = headers.get("origin")
+    if method in SAFE or origin is None:
+        return
+    try:
+        place = urlsplit(origin)
+        ours = place.scheme in ("http", "https") and place.netloc.lower() == headers.get("host", "").lower() != ""
+    except ValueError:
+        ours = False
+    if not ours:
+        raise ApiError("forbidden", f'a page from "{origin[:80]}" may not send this; only pages of this server may')
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without port and brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].rstrip(".").lower()
+
+
+def _too_long() -> ApiError:
+    return ApiError("too_large", f"the body is longer than {MOST_BYTES:,} bytes; send it in several requests")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that hands out a body that was read already, and then waits for the client to leave."""
+    is_told = False
+
+    async def again() -> Message:
+        nonlocal is_told
+        if is_told:
+            return await receive()
+        is_told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

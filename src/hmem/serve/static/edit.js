@@ -1,0 +1,188 @@
+// Adding a fact, taking one away, and undoing either. A name that nobody has makes a new entity.
+
+import * as api from "./api.js";
+import { Combobox } from "./combobox.js";
+import { button, el, factLine, sentence, shown } from "./dom.js";
+
+const KEPT = 4; // changes of this visit that can be undone
+
+export class Edit {
+  /**
+   * `onChanged(fact, kind, isIntroduction)` after a write; kind is "added" or "removed". `own` is told of each write
+   * before it happens and after.
+   */
+  constructor(root, { onChanged, own }) {
+    Object.assign(this, { root, onChanged, own, changes: [], relations: [], dirty: false, introducing: null });
+  }
+
+  /** Without the right to write there is a sentence in place of the form. */
+  begin(graph, relations) {
+    this.relations = relations.map((relation) => relation.name);
+    this.writes = graph.writes;
+    if (!graph.writes) {
+      this.root.replaceChildren(el("p", { class: "caption" },
+        "This server only reads. To change facts here, start it with a token in ", el("code", {}, "HMEM_TOKEN"),
+        ", or on this machine with ", el("code", {}, "hmem serve --allow-writes"), "."));
+      return;
+    }
+    this.hint = el("p", { class: "caption", id: "edit-hint", role: "status" });
+    this.log = el("ul", { class: "changes", "aria-live": "polite" });
+    this.root.replaceChildren(this.form(), this.hint, this.log);
+    this.showChanges();
+  }
+
+  form() {
+    const field = (id, label, list) => {
+      const input = el("input", { id, type: "text", required: true, list, autocomplete: "off", spellcheck: "false" });
+      input.addEventListener("input", () => {
+        this.dirty = true;
+        this.say("");
+      });
+      return [input, el("span", { class: "field" }, el("label", { for: id }, label), input)];
+    };
+    const [head, headField] = field("edit-head", "Head");
+    const [relation, relationField] = field("edit-relation", "Relation", "edit-relations");
+    const [tail, tailField] = field("edit-tail", "Tail");
+    Object.assign(this, { head, relation, tail, exists: {} });
+    this.names = el("datalist", { id: "edit-relations" });
+    this.nameRelations();
+    for (const input of [head, tail]) {
+      new Combobox(input, {
+        onTake: (name) => {
+          input.value = name;
+          this.exists[name] = true;
+          this.foresee();
+        },
+        onType: (text, found) => {
+          this.exists[text] = found.some((entity) => entity.name === text);
+          this.foresee();
+        },
+      });
+    }
+    relation.addEventListener("input", () => this.foresee());
+    this.button = el("button", { type: "submit", class: "strong", id: "edit-add" }, "Add");
+    return el("form", { class: "adding", id: "adding", onsubmit: (event) => this.submit(event) },
+      headField, relationField, tailField, this.button, this.names);
+  }
+
+  /** Relations that have come since. */
+  know(relations) {
+    this.relations = relations.map((relation) => relation.name);
+    if (this.writes) this.nameRelations();
+  }
+
+  nameRelations() {
+    this.names.replaceChildren(...this.relations.map((name) => el("option", { value: name })));
+  }
+
+  /** Begin a fact about the entity on the page, unless somebody is writing one. */
+  suggest({ entity, relation, direction }) {
+    if (!this.writes || (this.dirty && this.root.contains(document.activeElement))) return;
+    this.head.value = direction === "head" ? "" : entity ?? "";
+    this.tail.value = direction === "head" ? entity ?? "" : "";
+    this.relation.value = relation ?? "";
+    this.dirty = false;
+    this.introducing = null;
+    this.say("");
+  }
+
+  /** Begin the first fact of somebody new. */
+  introduce(name) {
+    this.exists[name] = false;
+    this.introducing = name;
+    this.head.value = name;
+    this.relation.value = this.tail.value = "";
+    this.dirty = true;
+    this.foresee();
+    this.relation.focus();
+  }
+
+  /** Say which of the names would be new. */
+  foresee() {
+    const isNew = [this.head.value, this.tail.value].filter((name) => name && this.exists[name] === false);
+    const parts = [...new Set(isNew)].map((name) => `“${shown(name)}” will be a new entity.`);
+    const relation = this.relation.value;
+    if (relation && document.activeElement !== this.relation && !this.relations.includes(relation)) {
+      parts.push(`“${shown(relation)}” will be a new relation, which a model uses once it is trained with it.`);
+    }
+    this.say(parts.join(" "));
+  }
+
+  say(text, isError = false) {
+    this.hint.textContent = text;
+    this.hint.classList.toggle("error", isError);
+  }
+
+  async submit(event) {
+    event.preventDefault();
+    const fact = [this.head.value, this.relation.value, this.tail.value];
+    this.button.disabled = true;
+    const done = await this.change("added", fact);
+    this.button.disabled = false;
+    if (!done) return;
+    this.dirty = false;
+    const next = this.head.value === this.subject ? this.tail : this.head; // the end that is not the page's own
+    next.focus();
+    next.select();
+  }
+
+  /** Store or remove a fact. True if something has changed. */
+  async change(kind, fact, undoes = null) {
+    this.own.begin();
+    let moment = null;
+    try {
+      const answer = await (kind === "added" ? api.addFact(fact) : api.removeFact(fact));
+      if (!answer[kind]) {
+        this.say(kind === "added" ? "That fact is stored already." : "That fact is not stored any more.");
+        return false;
+      }
+      moment = answer.moment;
+      this.say("");
+      if (undoes) this.changes = this.changes.filter((change) => change !== undoes);
+      else this.changes = [{ kind, fact }, ...this.changes].slice(0, KEPT);
+      this.showChanges();
+    } catch (error) {
+      this.say(sentence(error.message), true);
+      return false;
+    } finally {
+      this.own.end(moment, fact);
+    }
+    const isIntroduction = this.introducing !== null && fact.includes(this.introducing);
+    this.introducing = null;
+    await this.onChanged(fact, kind, isIntroduction);
+    return true;
+  }
+
+  showChanges() {
+    this.log.replaceChildren(...this.changes.map((change) => {
+      const undo = async () => {
+        await this.change(change.kind === "added" ? "removed" : "added", change.fact, change);
+        (this.log.querySelector("button") ?? this.tail).focus();
+      };
+      const verb = el("span", { class: "verb" }, change.kind === "added" ? "Added" : "Removed");
+      return el("li", {}, verb, " ", factLine(change.fact), " ", button("Undo", "quiet undo", undo));
+    }));
+  }
+}
+
+/** Asks for the server's token. Returns what was typed, or null. */
+export function askForToken(dialog) {
+  return (wasWrong) => new Promise((done) => {
+    const input = el("input", { type: "password", id: "token-value", autocomplete: "off", required: true });
+    const cancel = button("Cancel", "quiet", () => dialog.close(""));
+    const why = "Changing facts on this server needs its token (HMEM_TOKEN). It is kept until this tab is closed.";
+    const form = el("form", { method: "dialog" },
+      el("h2", { id: "token-title" }, "A token, please"),
+      el("p", {}, wasWrong ? "The server did not accept that one." : why),
+      el("label", { for: "token-value" }, "Token"), input,
+      el("p", { class: "actions" }, el("button", { type: "submit", class: "strong" }, "Go on"), " ", cancel));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      dialog.close(input.value);
+    });
+    dialog.replaceChildren(form);
+    dialog.returnValue = "";
+    dialog.addEventListener("close", () => done(dialog.returnValue || null), { once: true });
+    dialog.showModal();
+  });
+}

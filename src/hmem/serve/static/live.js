@@ -1,0 +1,106 @@
+// News from the server: facts that somebody else has added or removed, a new model, and whether the server is there.
+
+import { button, count as counted, el, factKey, factLine } from "./dom.js";
+
+const STAYS = 12000; // ms a note stays
+const WHILE = 1000; // ms between two looks at what others do
+const AGAIN = 3000; // ms before a closed stream is opened again
+
+/** Tells our own writes from those of others: the news of a write may come before the answer to it, or with others. */
+export class Own {
+  constructor() {
+    Object.assign(this, { written: [], writing: 0, waiting: [] });
+  }
+
+  begin() {
+    this.writing += 1;
+  }
+
+  /** `moment` is null when nothing was written. */
+  end(moment, fact) {
+    if (moment !== null) this.written.push({ moment, key: factKey(fact) });
+    this.writing -= 1;
+    if (this.writing === 0) for (const tell of this.waiting.splice(0)) tell();
+  }
+
+  /** Call `tell` with the news that is not ours, if there is any; while a write is under way, afterwards. */
+  others(news, tell) {
+    const check = () => {
+      const ours = new Set(this.written.filter(({ moment }) => moment <= news.moment).map(({ key }) => key));
+      this.written = this.written.filter(({ moment }) => moment > news.moment);
+      const strange = (facts) => facts.filter((fact) => !ours.has(factKey(fact)));
+      const [added, removed] = [strange(news.added), strange(news.removed)];
+      const unnamed = count(news.added_count, news.added) + count(news.removed_count, news.removed);
+      if (added.length || removed.length || unnamed) tell({ ...news, added, removed, unnamed });
+    };
+    const count = (all, named) => (all ?? named.length) - named.length; // only the first hundred are named
+    if (this.writing) this.waiting.push(check);
+    else check();
+  }
+}
+
+/** Listen for good. `onFacts` and `onModel` are told of what others did, `onReach(bool)` of the connection. */
+export function listen({ own, onFacts, onModel, onReach }) {
+  const open = () => {
+    const source = new EventSource("/events");
+    source.addEventListener("open", () => onReach(true));
+    source.addEventListener("error", () => {
+      onReach(false);
+      if (source.readyState === EventSource.CLOSED) setTimeout(open, AGAIN); // otherwise the browser tries again
+    });
+    source.addEventListener("facts", (event) => {
+      own.others(JSON.parse(event.data), onFacts);
+    });
+    source.addEventListener("model", () => onModel());
+    addEventListener("pagehide", () => source.close(), { once: true });
+  };
+  open();
+}
+
+/** The same listener, told at most once in a while: somebody may be importing a thousand facts one by one. */
+export function together(listener) {
+  let waiting = null; // news that came meanwhile
+  let resting = false;
+  const tell = (news) => {
+    resting = true;
+    listener(news);
+    setTimeout(() => {
+      resting = false;
+      const next = waiting;
+      waiting = null;
+      if (next) tell(next);
+    }, WHILE);
+  };
+  return (news) => {
+    if (!resting) tell(news);
+    else if (!waiting) waiting = news;
+    else {
+      waiting = {
+        ...news,
+        added: [...waiting.added, ...news.added],
+        removed: [...waiting.removed, ...news.removed],
+        unnamed: waiting.unnamed + news.unnamed,
+        by: waiting.by === news.by ? news.by : null,
+      };
+    }
+  };
+}
+
+/** A small note that goes away by itself. */
+export function note(root, ...parts) {
+  const close = button("×", "quiet", () => item.remove(), { "aria-label": "Dismiss" });
+  const item = el("div", { class: "note" }, el("span", {}, ...parts), close);
+  root.append(item);
+  while (root.children.length > 3) root.firstChild.remove();
+  setTimeout(() => item.remove(), STAYS);
+}
+
+/** What others did, in one line. */
+export function changedElsewhere({ added, removed, unnamed, by }) {
+  const all = [...added.map((fact) => ["added", fact]), ...removed.map((fact) => ["removed", fact])];
+  if (!all.length) return ["Changed elsewhere."];
+  const [verb, fact] = all[0];
+  const others = all.length - 1 + unnamed;
+  const besides = others ? `, and ${counted(others, "other")}` : "";
+  return ["Changed elsewhere: ", factLine(fact), ` ${verb}${besides}`, by ? ` (${by})` : "", "."];
+}

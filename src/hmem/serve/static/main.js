@@ -1,0 +1,287 @@
+// Puts the parts together: the address says what to show, the server is asked, the parts draw what it answers.
+
+import * as api from "./api.js";
+import { Answers, FIRST } from "./answers.js";
+import { button, count, el, entityLink, factKey, sentence, shown } from "./dom.js";
+import { askForToken, Edit } from "./edit.js";
+import { changedElsewhere, listen, note, Own, together } from "./live.js";
+import * as pages from "./pages.js";
+import { Question } from "./question.js";
+import { linkTo, marksOf, showReasons, weightsOf } from "./reasons.js";
+import { makeSearch } from "./search.js";
+import { Star } from "./star.js";
+import { factOf, viewOf, Views } from "./state.js";
+
+const UNLIKELY = 0.001; // probability below which a fact is not called missing
+const MOST_FACTS = 1000; // of one entity, that the drawing chooses from
+const $ = (id) => document.getElementById(id);
+
+let graph = null, relations = [];
+let facts = []; // of the entity on the page
+let k = FIRST;
+let loading = null; // AbortController of what is being asked
+let reasoning = null; // the same for reasons
+let current = {}; // the view that is on the page
+let reachable = true;
+
+const own = new Own();
+const views = new Views((view, before) => {
+  const isSame = ["entity", "relation", "direction"].every((key) => view[key] === before[key]);
+  if (!isSame) k = FIRST;
+  load({ focus: true });
+});
+const ask = ({ relation, direction }) => views.go({ entity: views.current.entity, relation, direction });
+const otherEnd = (end) => (end === "head" ? "tail" : "head"); // who is the head of a fact asks for its tail
+const star = new Star($("star"), $("legend"), {
+  onAsk: (relation, role) => ask({ relation, direction: otherEnd(role) }),
+});
+const question = new Question($("question"), { onAsk: ask, onKnown: () => load() });
+const answers = new Answers($("answers"), {
+  onToggle: toggled,
+  onMore: (more) => {
+    k = more;
+    load();
+  },
+  onMoved: ({ fact }) => {
+    $("ranking-news").textContent = `The order has changed. First is now ${fact.join(" ")}.`; // for those who listen
+  },
+});
+const edit = new Edit($("edit"), { own, onChanged: changed });
+makeSearch($("search"), {
+  onFind: (name) => views.go({ entity: name }),
+  onNew: introduce,
+  mayWrite: () => Boolean(graph?.writes),
+});
+
+/** Ask for everything that the current view needs, and show it. `fresh` is the key of a fact that has just come. */
+async function load({ focus = false, fresh = null } = {}) {
+  const view = views.current;
+  loading?.abort();
+  const { signal } = (loading = new AbortController());
+  if (!graph) return;
+  if (!view.entity) return showWelcome(signal);
+  const slow = setTimeout(() => answers.busy(true), 150);
+  const body = { entity: view.entity, k };
+  const modelled = Boolean(graph.model);
+  const waiting = [
+    neighboursOf(view, signal),
+    !modelled ? null : view.relation
+      ? api.predict({ ...body, relation: view.relation, direction: view.direction, known: question.withKnown }, signal)
+      : api.missing(body, signal),
+  ];
+  const [around, ranked] = await Promise.allSettled(waiting);
+  clearTimeout(slow);
+  if (signal.aborted) return;
+  answers.busy(false);
+  if (around.status === "rejected") return showFailure(view, around.reason);
+  showEntity(view, around.value, { focus, fresh });
+  if (ranked.status === "rejected") showTrouble(ranked.reason);
+  else if (!facts.length) showTrouble({ code: "no_facts" });
+  else if (!modelled) showTrouble({ code: "no_model" });
+  else showAnswers(view, ranked.value);
+}
+
+/** The facts of the entity, with weights for the question; without them if the question cannot be asked. */
+async function neighboursOf({ entity, relation, direction }, signal) {
+  const plain = { entity, limit: MOST_FACTS };
+  if (!relation || !graph.model) return api.neighbours(plain, signal);
+  try {
+    return await api.neighbours({ ...plain, relation, direction }, signal);
+  } catch (error) {
+    if (error.name === "AbortError" || error.code === "gone") throw error;
+    return api.neighbours(plain, signal);
+  }
+}
+
+function showPage(entity) {
+  $("welcome").hidden = entity !== null;
+  document.title = entity ? `${shown(entity)} – hmem` : "hmem";
+  document.body.classList.toggle("at-entry", entity !== null);
+}
+
+async function showWelcome(signal) {
+  current = {};
+  star.clear();
+  showPage(null);
+  edit.suggest({});
+  pages.welcome($("welcome"), graph, []);
+  try {
+    const { entities } = await api.entities("", 8, signal);
+    if (!entities.length) return;
+    pages.welcome($("welcome"), graph, entities);
+    const { name } = entities.at(-1); // a frontispiece: one of them, drawn
+    const around = await api.neighbours({ entity: name, limit: MOST_FACTS }, signal);
+    star.show({ ...around, modelled: false, caption: [entityLink(name), " and its neighbours"] });
+  } catch { /* the welcome will do */ }
+}
+
+function showFailure(view, error) {
+  if (error.name === "AbortError") return;
+  star.clear();
+  answers.clear();
+  current = {};
+  showPage(null);
+  document.title = "hmem";
+  const options = { mayWrite: graph.writes, onNew: introduce };
+  if (error.code === "unknown_name") pages.unknown($("welcome"), view.entity, error, options);
+  else pages.failed($("welcome"), error, () => load());
+}
+
+function showEntity(view, around, { focus, fresh }) {
+  const isOther = view.entity !== current.entity;
+  const isAsked = view.relation !== current.relation || view.direction !== current.direction;
+  facts = around.facts;
+  current = view;
+  showPage(view.entity);
+  $("name").textContent = shown(view.entity, view.entity.length);
+  $("name").classList.toggle("long", view.entity.length > 60);
+  const total = around.total ?? facts.length;
+  const newcomer = around.new ? ", not known when the model was trained" : "";
+  $("about").textContent = `${total ? count(total, "stored fact") : "Nothing is stored about it"}${newcomer}`;
+  const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
+  star.show({ entity: view.entity, facts, total, fresh, question: asked, modelled: Boolean(graph.model) });
+  question.show(view, relations, facts);
+  $("question").hidden = !graph.model;
+  edit.subject = view.entity;
+  if (isOther || isAsked) {
+    reasoning?.abort(); // they were about something else
+    edit.suggest(view);
+  }
+  if (isOther && focus) $("name").focus({ preventScroll: true });
+  if (isOther && focus) scrollTo({ top: 0 });
+}
+
+function showAnswers(view, ranked) {
+  const missing = !view.relation;
+  const worth = missing ? ranked.filter((each) => !(each.probability < UNLIKELY)) : ranked;
+  const rows = worth.map((each, place) => ({
+    ...each,
+    rank: missing ? place + 1 : each.rank,
+    fact: missing ? [each.head, each.relation, each.tail] : factOf(view, each.name),
+  }));
+  const asked = JSON.stringify([view.entity, view.relation, view.direction, question.withKnown]);
+  answers.show(rows, { question: asked, entity: view.entity, missing, k });
+  const open = answers.opened();
+  if (open) toggled(open.row, open.container); // what is read is kept up to date
+  else if (!view.answer || !answers.openFact(factOf(view, view.answer))) star.explain(null);
+}
+
+/** Say why there are no answers. */
+function showTrouble(error) {
+  if (error.name === "AbortError") return;
+  const meant = error.code === "unknown_name" ? error.suggestion : []; // the entity is there, so it is the relation
+  const others = meant.map((relation) => linkTo({ ...current, relation, answer: null }, relation));
+  answers.say(...pages.trouble(error, { path: graph.path, hasFacts: facts.length > 0, others }));
+  star.explain(null);
+  if (error.code === "loading") setTimeout(begin, 1000);
+}
+
+/** A row was opened or closed: fetch its reasons and light up the drawing. */
+async function toggled(row, container) {
+  reasoning?.abort();
+  const view = current;
+  views.openAnswer(row && view.relation ? row.name : null);
+  if (!row) return star.explain(null);
+  const { signal } = (reasoning = new AbortController());
+  const [head, relation, tail] = row.fact;
+  const direction = view.direction ?? (head === view.entity ? "tail" : "head");
+  const answer = direction === "tail" ? tail : head;
+  try {
+    const explained = await api.explain({ head, relation, tail, direction }, signal);
+    if (signal.aborted) return;
+    const actions = actionsFor(row, view, direction, answer);
+    const reading = showReasons(container, row, explained, { entity: view.entity, actions });
+    const weights = view.relation ? null : weightsOf(explained); // where many are asked, those of this one
+    star.explain({ entity: view.entity, answer, weights, ...marksOf(reading) });
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    container.replaceChildren(el("p", { class: "why" }, sentence(error.message)));
+    star.explain(null);
+  }
+}
+
+function actionsFor(row, view, direction, answer) {
+  const parts = [];
+  if (graph.writes) {
+    const kind = row.known ? "removed" : "added";
+    const text = row.known ? "Remove this fact" : "Store this fact";
+    parts.push(button(text, "quiet store", () => edit.change(kind, row.fact)));
+  }
+  parts.push(linkTo({ entity: answer }, `Look at ${shown(answer, 40)}`));
+  const whole = { entity: view.entity, relation: row.fact[1], direction };
+  if (!view.relation) parts.push(linkTo(whole, "All answers to this question"));
+  return parts.flatMap((part, place) => [place ? " " : "", part]);
+}
+
+/** Our own write is done: show what it changes, in place. Somebody who was just introduced gets a page. */
+async function changed(fact, kind, isIntroduction) {
+  await renew().catch(() => {}); // the banner says when the server is gone
+  if (isIntroduction || !views.current.entity) return views.go({ entity: fact[0] });
+  return load({ fresh: kind === "added" ? factKey(fact) : null });
+}
+
+/** The figures and relations of the graph, again. */
+async function renew() {
+  [graph, relations] = await Promise.all([api.graph(), api.relations()]);
+  edit.know(relations);
+  $("base").textContent = graph.path;
+  pages.colophon($("colophon"), graph);
+}
+
+/** Somebody wants to add an entity: begin its first fact. */
+function introduce(name) {
+  edit.introduce(name);
+  document.querySelector(".telling").scrollIntoView({ block: "nearest" });
+}
+
+function reached(is) {
+  if (is === reachable) return;
+  reachable = is;
+  $("banner").hidden = is;
+  const gone = "The server does not answer. What you see may be old; the page tries again by itself.";
+  $("banner").textContent = is ? "" : gone;
+  if (is) begin();
+}
+
+// Links inside the page change the view without loading everything again.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const href = link.getAttribute("href");
+  if (!href.startsWith("/?") && href !== "/") return;
+  event.preventDefault();
+  views.go(viewOf(href.slice(1)));
+});
+
+async function begin() {
+  try {
+    const first = graph === null;
+    [graph, relations] = await Promise.all([api.graph(), api.relations()]);
+    if (first || edit.writes !== graph.writes) edit.begin(graph, relations);
+    await renew();
+    await load();
+  } catch (error) {
+    if (graph === null) {
+      showPage(null);
+      pages.failed($("welcome"), error, begin);
+    }
+  }
+}
+
+// The drawing stays in sight while one reads; style.css needs its height for that.
+const measured = ([{ target }]) => target.style.setProperty("--height", `${target.offsetHeight}px`);
+new ResizeObserver(measured).observe($("beside"));
+
+api.watchReach(reached);
+api.useTokenDialog(askForToken($("token")));
+listen({ own, onReach: reached, onModel: begin, onFacts: together(elsewhere) });
+begin();
+
+/** Others have changed something: say so, and show what it changes. */
+async function elsewhere(news) {
+  note($("notes"), ...changedElsewhere(news));
+  await renew().catch(() => {});
+  const { entity } = views.current;
+  const fresh = news.added.find(([head, , tail]) => head === entity || tail === entity);
+  await load({ fresh: fresh ? factKey(fresh) : null });
+}

@@ -1,0 +1,79 @@
+// What stands on the page when there is no entity to show: the welcome, and the page for names that nobody has.
+
+import { button, count, el, entityLink, sentence, shown } from "./dom.js";
+
+/** Nothing is chosen yet. */
+export function welcome(root, graph, entities) {
+  const parts = [
+    el("h1", {}, "What is known, and what is likely besides"),
+    el("p", { class: "lead" }, graph.facts
+      ? `${count(graph.facts, "fact")} about ${count(graph.entities, "entity", "entities")}. ` +
+        "Find one of them: see what is stored, ask what is missing, and read why."
+      : "This knowledge base has no facts yet. Add the first one below."),
+  ];
+  if (entities.length) {
+    parts.push(el("h2", {}, "Somewhere to start"));
+    parts.push(el("ul", { class: "starts" }, ...entities.map((entity) =>
+      el("li", {}, entityLink(entity.name), el("span", { class: "aside" }, count(entity.facts, "fact"))))));
+  }
+  const keys = [["/", "find"], ["↓ ↑", "move"], ["Enter", "open"], ["Esc", "close"]];
+  parts.push(el("p", { class: "caption keys" }, ...keys.flatMap(([key, what]) => [el("kbd", {}, key), ` ${what}   `])));
+  root.replaceChildren(...parts);
+}
+
+/** Nobody has that name. */
+export function unknown(root, name, error, { mayWrite, onNew }) {
+  const quoted = el("q", { class: "name" }, shown(name, 300));
+  const parts = [el("h1", {}, "No such entity"), el("p", { class: "lead" }, "Nothing here is called ", quoted, ".")];
+  if (error.suggestion.length) {
+    parts.push(el("h2", {}, "Perhaps you mean"));
+    parts.push(el("ul", { class: "starts" }, ...error.suggestion.map((each) => el("li", {}, entityLink(each)))));
+  }
+  if (mayWrite) {
+    const add = button("Add it as a new entity", "strong", () => onNew(name), { id: "introduce" });
+    parts.push(el("p", { class: "actions" }, add));
+  }
+  root.replaceChildren(...parts);
+}
+
+/** Something went wrong that nobody expected; the server's words, and a way on. */
+export function failed(root, error, onAgain) {
+  const isGone = error.code === "gone";
+  const said = isGone ? "It may have been stopped. The page tries again by itself." : sentence(error.message);
+  root.replaceChildren(
+    el("h1", {}, isGone ? "The server does not answer" : "That did not work"),
+    el("p", { class: "lead" }, said),
+    el("p", { class: "actions" }, button("Try again", "strong", onAgain)));
+}
+
+/** Why there are no answers to show, as elements. `others` are links to relations that may have been meant. */
+export function trouble(error, { path, hasFacts, others }) {
+  const lead = (text) => el("p", { class: "lead" }, text);
+  if (error.code === "no_model") {
+    return [
+      lead("This knowledge base has no model yet."),
+      el("p", {}, "Facts can be read and changed without one; answers need it:"),
+      el("pre", {}, `hmem train --from ${path} --out MODEL\nhmem kb use ${path} MODEL`),
+    ];
+  }
+  if (error.code === "no_facts" && !hasFacts) {
+    const then = "Tell something, and ask again: one fact is enough to begin with.";
+    return [lead("Nothing is known about it yet."), el("p", {}, then)];
+  }
+  if (error.code === "loading") return [lead("The model is being loaded …")];
+  const perhaps = others.flatMap((link, place) => [place ? ", " : "Perhaps: ", link]);
+  return [lead(sentence(error.message)), el("p", {}, ...perhaps)];
+}
+
+/** The last line of the page: what is served. */
+export function colophon(root, graph) {
+  const model = graph.model;
+  const parts = [`${count(graph.facts, "fact")}, ${count(graph.entities, "entity", "entities")}`];
+  if (!model) parts.push("no model");
+  else parts.push(`model: ${model.preset ?? model.name}${model.dataset ? `, trained on ${model.dataset}` : ""}`);
+  if (model?.status === "loading") parts.push("being loaded");
+  if (model?.trouble) parts.push(model.trouble);
+  parts.push(`moment ${count(graph.moment)}`);
+  parts.push(graph.writes ? "facts can be changed here" : "reading only");
+  root.replaceChildren(...parts.flatMap((part, place) => [place ? " · " : "", part]));
+}

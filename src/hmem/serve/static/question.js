@@ -1,0 +1,81 @@
+// The question, as a fact with a blank: (entity, relation, ?) or (?, relation, entity); or everything that is missing.
+
+import { button, count, el, nameSpan, shown } from "./dom.js";
+
+const PAUSE = 250; // ms; while somebody walks through the relations with the keyboard, nothing is asked
+
+export class Question {
+  /** `onAsk({relation, direction})`; a relation of null asks for everything missing. `onKnown`: `withKnown` changed. */
+  constructor(form, { onAsk, onKnown }) {
+    Object.assign(this, { form, onAsk, onKnown, view: {}, listed: "" });
+    this.withKnown = true; // whether stored answers are listed too
+    this.select = el("select", { id: "relation", "aria-label": "Relation" });
+    this.select.addEventListener("change", () => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.ask(this.select.value, this.view.direction ?? "tail"), PAUSE);
+    });
+    this.line = el("span", { class: "line" });
+    this.choice = el("span", { class: "choice" }, this.select);
+    this.swap = button("⇄ other end", "quiet", () => this.ask(this.view.relation, this.otherEnd()), { id: "swap" });
+    this.all = button("everything missing", "quiet", () => this.ask(null, null), { id: "missing" });
+    this.hide = button("leave out what is known", "quiet", () => this.toggleKnown(), { id: "hide-known" });
+    form.append(this.line, el("span", { class: "ways" }, this.swap, this.all, this.hide));
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  ask(relation, direction) {
+    clearTimeout(this.timer);
+    this.onAsk({ relation, direction });
+  }
+
+  otherEnd() {
+    return this.view.direction === "head" ? "tail" : "head";
+  }
+
+  toggleKnown() {
+    this.withKnown = !this.withKnown;
+    this.hide.setAttribute("aria-pressed", String(!this.withKnown));
+    this.onKnown();
+  }
+
+  /** `relations` are those of the graph, `facts` those of the entity. */
+  show(view, relations, facts) {
+    if (view.entity !== this.view.entity) clearTimeout(this.timer); // a choice that was meant for somebody else
+    const { entity, relation, direction } = (this.view = view);
+    this.list(relations, facts);
+    this.select.value = relation ?? "";
+    const blank = el("span", { class: "blank", "aria-label": "what is asked for" }, "?");
+    const [first, last] = direction === "head" ? [blank, nameSpan(entity)] : [nameSpan(entity), blank];
+    const arrow = el("span", { class: "arrow", "aria-hidden": "true" }, "→");
+    for (const each of [...this.line.children]) if (each !== this.choice) each.remove(); // the choice keeps its focus
+    if (!this.choice.parentNode) this.line.append(this.choice);
+    this.choice.before(first);
+    this.choice.after(arrow, last);
+    this.swap.disabled = !relation;
+    this.all.setAttribute("aria-pressed", String(!relation));
+    this.hide.hidden = !relation;
+    this.hide.setAttribute("aria-pressed", String(!this.withKnown));
+  }
+
+  /** The relations to choose from; those that the entity has facts of come first. */
+  list(relations, facts) {
+    const role = this.view.direction === "head" ? "tail" : "head"; // that the entity has in such a fact
+    const known = new Map();
+    for (const fact of facts) if (fact.role === role) known.set(fact.relation, (known.get(fact.relation) ?? 0) + 1);
+    const usable = relations.filter((each) => each.usable || each.name === this.view.relation);
+    const listed = JSON.stringify([usable.map((each) => each.name), [...known]]);
+    if (listed === this.listed) return; // a list that stays the same goes on with what is being typed
+    this.listed = listed;
+    const option = ({ name }) => {
+      const text = known.has(name) ? `${shown(name, 50)} (${count(known.get(name))} known)` : shown(name, 50);
+      return el("option", { value: name }, text);
+    };
+    const near = usable.filter((each) => known.has(each.name));
+    const far = usable.filter((each) => !known.has(each.name));
+    const group = (label, some) => (some.length ? el("optgroup", { label }, ...some.map(option)) : "");
+    this.select.replaceChildren(
+      el("option", { value: "", disabled: true, hidden: true }, "choose a relation"),
+      group("In this neighbourhood", near),
+      group(near.length ? "Others" : "Relations", far));
+  }
+}

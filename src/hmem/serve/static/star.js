@@ -1,0 +1,209 @@
+// The neighbourhood of an entity as a drawn star: one spoke for each fact, its weight in the memory as line weight.
+// With the reasons of an answer open, what contributed is highlighted, and paths are drawn on to the answer.
+
+import { arrange, fillerOf, keyOf, place } from "./arrange.js";
+import { address, count, decimal, factKey, shown, svg } from "./dom.js";
+import { drawLegend, scaleOf } from "./legend.js";
+import { drawPaths } from "./paths.js";
+
+const FRESH = 900; // ms in which a new fact grows into the drawing
+const BUDGET = { wide: { spokes: 24, roles: 10 }, narrow: { spokes: 12, roles: 8 } };
+
+export class Star {
+  /** `onAsk(relation, role)` when somebody clicks a role. */
+  constructor(root, legend, { onAsk }) {
+    Object.assign(this, { root, legend, onAsk, data: null, opened: new Set() });
+    this.ruler = document.createElement("canvas").getContext("2d");
+    this.font = getComputedStyle(root).fontFamily;
+    new ResizeObserver(() => this.data && root.clientWidth !== this.width && this.draw()).observe(root);
+    root.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /**
+   * Show {entity, facts, question, fresh, total, modelled, caption}. `question` is {relation, role} or null; `fresh`
+   * the key of a fact that has just come; `total` counts facts that were not sent too; `caption` begins the legend.
+   */
+  show(data) {
+    if (data.entity !== this.data?.entity) this.opened.clear();
+    const same = this.data && asksFor(data) === asksFor(this.data);
+    this.data = { ...data, reasons: same ? this.data.reasons : null };
+    this.freshUntil = performance.now() + FRESH;
+    this.draw();
+  }
+
+  /**
+   * Highlight what an explanation rests on: {entity, answer, marks, paths, weights}; or null. `marks` is a map from the
+   * key of a fact to its part as text, `weights` one to weights where the facts have none.
+   */
+  explain(reasons) {
+    if (!this.data || (!reasons && !this.data.reasons)) return;
+    this.data = { ...this.data, reasons };
+    this.draw();
+  }
+
+  clear() {
+    this.data = null;
+    this.root.replaceChildren();
+    this.legend.replaceChildren();
+  }
+
+  draw() {
+    const { entity, reasons } = this.data;
+    const facts = withWeights(this.data.facts, reasons?.weights);
+    const held = document.activeElement?.closest?.(".star") ? document.activeElement.getAttribute("data-key") : null;
+    this.width = this.root.clientWidth;
+    const budget = this.width < 540 ? BUDGET.narrow : BUDGET.wide;
+    const keep = new Set(reasons ? [...reasons.marks.keys(), ...reasons.paths.map((path) => factKey(path[0]))] : []);
+    if (this.data.fresh) keep.add(this.data.fresh);
+    const { groups, rest } = arrange(facts, { ...budget, keep, opened: this.opened, asked: this.data.question });
+    const roles = groups.map((group) => this.measure(`${shown(group.relation)} →`));
+    const fillers = groups.flatMap((group) => group.shown.map(fillerOf));
+    const names = fillers.map((name) => this.measure(shown(name)) + 40); // and its part in the answer
+    const plan = place(groups, this.width, Math.max(0, ...roles, ...names));
+    this.scale = scaleOf(facts);
+    const spokes = svg("g", { class: "spokes" });
+    const labels = svg("g", { class: "labels" });
+    for (const line of plan.lines) {
+      if (line.kind === "fact") this.drawFact(line, plan, spokes, labels);
+      else if (line.kind === "role") labels.append(this.drawRole(line, plan));
+      else labels.append(this.drawMore(line));
+    }
+    const drawing = svg("svg", { role: "group", "aria-label": `The facts of ${entity}, drawn as a star` }, chart(plan));
+    const extra = reasons ? drawPaths(plan, reasons) : { height: 0, under: [], over: [] };
+    drawing.append(...extra.under, spokes, labels, ...extra.over);
+    drawing.append(svg("circle", { class: "hub", cx: plan.hub.x, cy: plan.hub.y, r: 6.5 }));
+    drawing.append(svg("circle", { class: "hub-core", cx: plan.hub.x, cy: plan.hub.y, r: 2.5 }));
+    const height = plan.height + extra.height;
+    drawing.setAttribute("viewBox", `0 0 ${plan.width} ${height}`);
+    drawing.setAttribute("height", height);
+    this.root.replaceChildren(drawing);
+    this.rove(held);
+    const open = (key) => {
+      this.opened.add(key);
+      this.draw();
+    };
+    const question = this.data.question ?? reasons;
+    drawLegend(this.legend, { ...this.data, question }, this.scale, rest, open);
+  }
+
+  drawFact(line, { hub }, spokes, labels) {
+    const { fact, sign, x, y } = line;
+    const name = fillerOf(fact);
+    const key = keyOf(fact);
+    const part = this.data.reasons?.marks.get(key);
+    const state = part !== undefined ? "marked" : this.data.reasons ? "faded" : "";
+    const isFresh = key === this.data.fresh && performance.now() < this.freshUntil;
+    const kind = (what) => `${what} ${state} ${isFresh ? "fresh" : ""}`;
+    const bend = hub.x + (x - hub.x) * 0.55;
+    const path = svg("path", { class: kind("spoke"), d: `M${hub.x} ${hub.y}Q${bend} ${y} ${x} ${y}`, pathLength: 1 });
+    path.style.setProperty("stroke-width", `${this.scale.width(fact.weight)}px`);
+    spokes.append(path, svg("circle", { class: kind("dot"), cx: x, cy: y, r: this.scale.dot(fact.weight) }));
+    const room = (sign > 0 ? this.width - x : x) - 14 - (part ? 48 : 0);
+    const text = svg("text", { x: x + sign * 10, y, dy: "0.32em", "text-anchor": sign > 0 ? "start" : "end" });
+    const label = svg("tspan", {}, this.fit(name, room));
+    const said = part ? svg("tspan", { class: "share" }, part) : null;
+    if (said) said.setAttribute("dx", sign > 0 ? 7 : 0);
+    if (said && sign < 0) label.setAttribute("dx", 7);
+    text.append(...(sign > 0 ? [label, said ?? ""] : [said ?? "", label]));
+    const weight = fact.weight === null || fact.weight === undefined ? "" : `, weight ${decimal(fact.weight)}`;
+    const told = `${fact.head} ${fact.relation} ${fact.tail}${weight}${fact.source ? `; from ${fact.source}` : ""}`;
+    const attributes = { class: kind("filler"), href: address({ entity: name }), "data-key": key, "aria-label": told };
+    labels.append(svg("a", attributes, svg("title", {}, told), text));
+  }
+
+  drawRole({ group, sign, x, y }, { fan }) {
+    const arrow = fan && group.role === "tail" ? "←" : "→";
+    const words = fan && group.role === "tail" ? [arrow, group.relation] : [group.relation, arrow];
+    const { question } = this.data;
+    const asked = question && question.relation === group.relation && question.role === group.role;
+    const ask = () => this.onAsk(group.relation, group.role);
+    const ends = group.role === "head" ? [this.data.entity, "?"] : ["?", this.data.entity];
+    const told = `Ask: ${ends[0]} ${group.relation} ${ends[1]}`;
+    const text = svg("text", { x: x + sign * 10, y, dy: "0.38em", "text-anchor": sign > 0 ? "start" : "end" });
+    text.append(this.fit(words.join(" "), (sign > 0 ? this.width - x : x) - 14));
+    const attributes = { class: asked ? "role asked" : "role", "data-key": group.key, "aria-label": told };
+    return svg("g", { ...attributes, role: "button", onclick: ask }, svg("title", {}, told), text);
+  }
+
+  drawMore({ group, sign, x, y }) {
+    const text = svg("text", { x: x + sign * 10, y, dy: "0.32em", "text-anchor": sign > 0 ? "start" : "end" });
+    text.append(group.shown.length ? `${count(group.hidden)} more` : count(group.hidden, "fact"));
+    if (this.opened.has(group.key)) return svg("g", { class: "more" }, text); // there is no room for these
+    const told = `Show the other facts of ${group.relation}`;
+    const open = () => {
+      this.opened.add(group.key);
+      this.draw();
+    };
+    const attributes = { class: "more", "data-key": `more ${group.key}`, "aria-label": told };
+    return svg("g", { ...attributes, role: "button", onclick: open }, text);
+  }
+
+  /** The text, shortened to so many pixels; its full form is in the title. */
+  fit(text, room) {
+    const whole = shown(text);
+    if (this.measure(whole) <= room) return whole;
+    const letters = [...whole];
+    while (letters.length > 3 && this.measure(`${letters.join("")}…`) > room) letters.pop();
+    return `${letters.join("")}…`;
+  }
+
+  measure(text) {
+    this.ruler.font = `15px ${this.font}`;
+    return this.ruler.measureText(text).width;
+  }
+
+  // One stop for the Tab key; the arrows move between names and roles, Enter follows.
+
+  stops() {
+    return [...this.root.querySelectorAll("[data-key]")];
+  }
+
+  rove(held) {
+    const stops = this.stops();
+    const current = stops.find((stop) => stop.getAttribute("data-key") === held) ?? stops[0];
+    for (const stop of stops) stop.setAttribute("tabindex", stop === current ? "0" : "-1");
+    if (held && current) current.focus({ preventScroll: true });
+  }
+
+  key(event) {
+    const stops = this.stops();
+    const here = stops.indexOf(document.activeElement);
+    if (here < 0) return;
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (step) {
+      const next = stops[(here + step + stops.length) % stops.length];
+      for (const stop of stops) stop.setAttribute("tabindex", stop === next ? "0" : "-1");
+      next.focus();
+    } else if ((event.key === "Enter" || event.key === " ") && stops[here].getAttribute("role") === "button") {
+      stops[here].dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    } else return;
+    event.preventDefault();
+  }
+}
+
+/** Entity and question as one text. */
+function asksFor({ entity, question }) {
+  return JSON.stringify([entity, question ?? null]);
+}
+
+function withWeights(facts, weights) {
+  if (!weights) return facts;
+  return facts.map((fact) => ({ ...fact, weight: weights.get(keyOf(fact)) ?? null }));
+}
+
+/** The fine circles behind the star, graduated like an instrument. */
+function chart({ hub, reach, half }) {
+  const lines = svg("g", { class: "chart", "aria-hidden": "true" });
+  for (const part of [1 / 3, 2 / 3, 1]) {
+    lines.append(svg("ellipse", { cx: hub.x, cy: hub.y, rx: reach * part, ry: half * part }));
+  }
+  const ticks = [];
+  for (let degree = 0; degree < 360; degree += 5) {
+    const angle = (degree * Math.PI) / 180;
+    const long = degree % 30 === 0 ? 7 : 3.5;
+    const [x, y] = [Math.cos(angle), Math.sin(angle)];
+    ticks.push(`M${hub.x + x * reach} ${hub.y + y * half}L${hub.x + x * (reach - long)} ${hub.y + y * (half - long)}`);
+  }
+  lines.append(svg("path", { d: ticks.join("") }));
+  return lines;
+}

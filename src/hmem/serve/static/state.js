@@ -1,0 +1,49 @@
+// What the reader looks at, kept in the address: /?entity=…&relation=…&direction=…&answer=…
+// Without a relation the question is "what is missing?". Back and forward work because the browser keeps addresses.
+
+import { address } from "./dom.js";
+
+/** The view an address stands for. */
+export function viewOf(search) {
+  const query = new URLSearchParams(search);
+  const relation = query.get("relation") || null;
+  return {
+    entity: query.get("entity") || null,
+    relation,
+    direction: relation ? (query.get("direction") === "head" ? "head" : "tail") : null, // which end is asked for
+    answer: relation ? query.get("answer") || null : null, // whose reasons are open
+  };
+}
+
+/** The fact that an answer to the view's question would be. */
+export function factOf({ entity, relation, direction }, answer) {
+  return direction === "head" ? [answer, relation, entity] : [entity, relation, answer];
+}
+
+/** Holds the current view and tells `onChange(view, before)` about every other one. */
+export class Views {
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.current = viewOf(location.search);
+    addEventListener("popstate", () => this.become(viewOf(location.search)));
+  }
+
+  /** Go somewhere; one step back returns. */
+  go(view) {
+    const there = { relation: null, direction: null, answer: null, ...view };
+    if (address(there) !== address(this.current)) history.pushState(null, "", address(there));
+    this.become(there);
+  }
+
+  /** Open or close the reasons of an answer: kept in the address, but not a step to go back. */
+  openAnswer(answer) {
+    this.current = { ...this.current, answer: this.current.relation ? answer : null };
+    history.replaceState(null, "", address(this.current));
+  }
+
+  become(view) {
+    const before = this.current;
+    this.current = view;
+    this.onChange(view, before);
+  }
+}

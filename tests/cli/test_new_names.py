@@ -1,0 +1,35 @@
+"""A new name that may be an old one misspelt is pointed out."""
+
+from pathlib import Path
+
+import pytest
+
+from hmem.knowledge.store import Store
+from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def kb(command: Command) -> str:
+    with Store.create("zoo.kb") as store:
+        store.add([("dog.n.01", "_hypernym", "canine.n.02"), ("dog.n.01", "_has_part", "flag.n.07"), ("!", "?", "☃")])
+    return "zoo.kb"
+
+
+def test_a_relation_that_may_be_misspelt_is_doubted(command: Command, kb: str) -> None:
+    assert command("facts", "add", kb, "dog.n.01", "_hypernim", "canine.n.02").err == (
+        "new relation: _hypernim; there is also _hypernym\n"
+    )
+    assert command("facts", "add", kb, "dog.n.01", "barks_at", "canine.n.02").err == "new relation: barks_at\n"
+
+
+def test_so_it_is_among_many_facts(command: Command, kb: str) -> None:
+    rows = "dog.n.01\t_has_prat\tflag.n.07\ndog.n.01\tbarks_at\tcanine.n.02\n"
+    doubt = "new relation: _has_prat; there is also _has_part\n"
+    assert command("facts", "add", kb, "-", given=rows).err == doubt
+    Path("rows.tsv").write_text(rows.replace("_has_prat", "_hypernymm"))
+    assert command("facts", "import", kb, "rows.tsv").err == "new relation: _hypernymm; there is also _hypernym\n"
+    assert command("facts", "import", kb, "rows.tsv").err == ""
+
+
+def test_names_without_letters_look_like_nothing_else(command: Command, kb: str) -> None:
+    assert command("facts", "add", kb, "?!", "!!", "☂").err == "new entity: ?!\nnew entity: ☂\nnew relation: !!\n"

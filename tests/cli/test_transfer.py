@@ -1,0 +1,122 @@
+"""Facts that come from several places and mean the same, and what is said when they do not come at all."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from hmem.knowledge.bulk import ROWS_AT_ONCE
+from hmem.knowledge.store import Store
+from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def kb(command: Command) -> str:
+    Store.create("zoo.kb").close()
+    return "zoo.kb"
+
+
+def entities() -> set[str]:
+    with Store.open("zoo.kb") as store:
+        return set(store.entity_names())
+
+
+def facts() -> int:
+    with Store.open("zoo.kb") as store:
+        return store.count()["facts"]
+
+
+def test_rdf_files_agree_on_what_is_the_same_and_on_nothing_else(command: Command, kb: str) -> None:
+    pytest.importorskip("pyoxigraph")
+    Path("one.ttl").write_text("@prefix ex: <http://example.org/> . ex:rex ex:has _:b1 .")
+    Path("same.nt").write_text("<http://example.org/rex> <http://example.org/is> <http://example.org/dog> .")
+    Path("other.ttl").write_text("@prefix ex: <http://other.org/> . ex:rex ex:has _:b1 .")
+    assert command("facts", "import", kb, "one.ttl", "same.nt", "other.ttl").code == 0
+    blank = {name for name in entities() if name.startswith("_:")}
+    assert len(blank) == 2
+    assert entities() - blank == {"http://example.org/rex", "http://example.org/dog", "http://other.org/rex"}
+    assert command("facts", "import", kb, "one.ttl").out == "one.ttl: 0 facts added, 1 stored already\n"
+
+
+def test_short_names_are_there_for_those_who_want_them(command: Command, kb: str) -> None:
+    pytest.importorskip("pyoxigraph")
+    Path("one.ttl").write_text("@prefix ex: <http://example.org/> . ex:rex ex:is ex:dog .")
+    assert command("facts", "import", kb, "one.ttl", "--short-names").code == 0
+    assert entities() == {"ex:rex", "ex:dog"}
+    Path("a.tsv").write_text("a\tr\tb\n")
+    assert command("facts", "import", kb, "a.tsv", "--short-names") == (
+        2,
+        "",
+        "hmem: --short-names has no meaning for tsv; leave it out\n",
+    )
+
+
+def test_a_dataset_is_imported_by_name_or_folder(command: Command, kb: str) -> None:
+    Path("toy").mkdir()
+    Path("toy/train.tsv").write_text("a\tr\tb\n")
+    Path("toy/valid.tsv").write_text("b\tr\ta\n")
+    Path("toy/test.tsv").write_text("b\tr\tb\n")
+    assert command("facts", "import", kb, "toy").out.startswith("toy: 1 fact added, 0 stored already\n")
+    found = command("facts", "import", kb, "wordnet-mini")
+    assert found.out.startswith("wordnet-mini: 15,542 facts added, 0 stored already\n")
+
+
+def test_ctrl_c_says_what_was_stored(command: Command, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, rows in (("few.tsv", 3), ("many.tsv", ROWS_AT_ONCE + 1)):
+        Path(name).write_text("".join(f"{name}{row}\tr\tb\n" for row in range(rows)))
+    monkeypatch.setattr("hmem.knowledge.bulk._insert", interrupted_at("many.tsv0"))
+    assert command("facts", "import", kb, "many.tsv") == (130, "", "hmem: interrupted; nothing was stored\n")
+    assert facts() == 0
+    assert command("facts", "import", kb, "few.tsv", "many.tsv") == (
+        130,
+        "",
+        "hmem: interrupted; only few.tsv was stored\n",
+    )
+    assert facts() == 3
+
+
+def interrupted_at(head: str):  # type: ignore[no-untyped-def]
+    """`_insert` that is interrupted in the file with this head, after some of its rows."""
+    from hmem.knowledge import bulk
+
+    insert = bulk._insert
+
+    def stopped(db, facts, *others):  # type: ignore[no-untyped-def]
+        (first,) = db.execute("SELECT name FROM entity WHERE id = ?", (int(facts[0, 0]),)).fetchone()
+        insert(db, facts, *others)
+        if first == head:
+            raise KeyboardInterrupt
+
+    return stopped
+
+
+def test_ctrl_c_anywhere_else_is_said_too(command: Command, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "open", stopped)
+    assert command("kb", "check", kb) == (130, "", "hmem: interrupted\n")
+
+
+@pytest.mark.parametrize("name", ["all.tsv", "all.csv.gz", "all.parquet"])
+def test_a_full_disk_is_said_of_the_file_that_was_asked_for(
+    command: Command, kb: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "[Errno 28] Error writing bytes to file")
+
+    command("facts", "add", kb, "a", "r", "b")
+    monkeypatch.setattr("hmem.cli.transfer._write", full)
+    assert command("facts", "export", kb, name) == (
+        1,
+        "",
+        f"hmem: {name} cannot be written: No space left on device\n",
+    )
+    assert [path.name for path in Path().iterdir() if "all" in path.name] == []
+
+
+def test_a_folder_that_is_not_there_is_said_without_names_of_our_own(command: Command, kb: str) -> None:
+    command("facts", "add", kb, "a", "r", "b")
+    assert command("facts", "export", kb, "no/all.tsv").err == (
+        "hmem: no/all.tsv cannot be written: No such file or directory\n"
+    )

@@ -1,0 +1,207 @@
+import threading
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import pytest
+
+from hmem.errors import EmptyNeighborhoodError, HMemError, NonFiniteError
+from hmem.knowledge.answering import Answering
+from hmem.knowledge.asking import Asking, Direction
+from hmem.knowledge.base import KnowledgeBase
+from hmem.serve.batching import Batcher, Question
+from hmem.serve.errors import ApiError, UnknownError
+from tests.knowledge.living import RELATIONS, STRANGER, TRAINED
+
+ASKED: list[tuple[Direction, int]] = [("tail", 3), ("head", 5)]
+QUESTIONS = [
+    Question(entity=entity, relation=relation, direction=direction, k=k)
+    for entity in TRAINED[:6]
+    for relation in RELATIONS
+    for direction, k in ASKED
+]
+
+
+class Gate:
+    """Holds the model's thread until it is opened, so that questions gather."""
+
+    def __init__(self, batcher: Batcher) -> None:
+        self._open, self._there = threading.Event(), threading.Event()
+        self._call = batcher.call(self._wait)
+        assert self._there.wait(30)
+
+    def _wait(self, asking: Asking) -> None:
+        self._there.set()
+        self._open.wait(30)
+
+    def open(self) -> None:
+        self._open.set()
+        self._call.result(30)
+
+
+@pytest.fixture
+def kb(zoo: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(zoo, read_only=True) as made:
+        yield made
+
+
+@pytest.fixture
+def sizes() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def batcher(kb: KnowledgeBase, sizes: list[int]) -> Iterator[Batcher]:
+    made = Batcher(kb, most_waiting=60, observe=sizes.append)
+    yield made
+    made.close()
+
+
+def test_questions_that_come_together_are_answered_in_one_pass(
+    batcher: Batcher, kb: KnowledgeBase, sizes: list[int]
+) -> None:
+    gate = Gate(batcher)
+    asked = [batcher.predict([question]) for question in QUESTIONS]
+    assert batcher.waiting == len(QUESTIONS)
+    gate.open()
+    together = [future.result(30)[0] for future in asked]
+    assert sizes == [len(QUESTIONS)]
+    assert batcher.waiting == 0
+    for question, answers in zip(QUESTIONS, together, strict=True):
+        alone = kb.predict(
+            question.entity, question.relation, question.k, direction=question.direction, new_only=not question.known
+        )
+        names = [each.tail if question.direction == "tail" else each.head for each in alone]
+        assert [each.name for each in answers] == names
+        assert [each.rank for each in answers] == [each.rank for each in alone]
+        assert [each.known for each in answers] == [each.known for each in alone]
+        assert [each.score for each in answers] == pytest.approx([each.score for each in alone], abs=1e-4)
+
+
+def test_a_few_that_come_within_the_window_share_a_pass(kb: KnowledgeBase, sizes: list[int]) -> None:
+    batcher = Batcher(kb, window=5.0, observe=sizes.append)
+    batcher.call(lambda asking: None).result(30)  # the model is loaded
+    asked = [batcher.predict([question]) for question in QUESTIONS[:3]]
+    asked.append(batcher.predict([QUESTIONS[0]] * 253))  # and now the pass is full, so nobody waits for the window
+    for future in asked:
+        future.result(30)
+    assert sizes == [256]
+    batcher.close()
+
+
+def test_more_than_one_pass_has_room_for(batcher: Batcher, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hmem.serve.batching.MOST_QUESTIONS", 10)
+    gate = Gate(batcher)
+    asked = [batcher.predict(QUESTIONS[:4]) for _ in range(4)] + [batcher.predict(QUESTIONS[:12])]
+    gate.open()
+    assert [len(future.result(30)) for future in asked] == [4, 4, 4, 4, 12]
+    assert sizes == [8, 8, 12]
+
+
+def test_one_bad_question_does_not_spoil_the_others(batcher: Batcher) -> None:
+    gate = Gate(batcher)
+    good, unknown = batcher.predict(QUESTIONS[:2]), batcher.predict([Question(entity="nobody", relation="hypernym")])
+    strange = batcher.predict([QUESTIONS[0], Question(entity="dog.n.01", relation="eats")])
+    alone = batcher.predict([Question(entity=STRANGER, relation="hypernym")])
+    gate.open()
+    assert [len(answers) for answers in good.result(30)] == [3, 5]
+    for future, error in ((unknown, UnknownError), (strange, UnknownError), (alone, EmptyNeighborhoodError)):
+        with pytest.raises(error):
+            future.result(30)
+
+
+def test_a_failure_of_the_model_is_the_failure_of_one_question(
+    batcher: Batcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = Answering.best
+
+    def picky(self: Answering, entities: object, roles: object, k: int, *, new_only: bool = True) -> object:
+        if k == 7:
+            raise NonFiniteError("not that one")
+        return best(self, entities, roles, k, new_only=new_only)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Answering, "best", picky)
+    gate = Gate(batcher)
+    good = batcher.predict([QUESTIONS[0]])
+    bad = batcher.predict([Question(entity="dog.n.01", relation="hypernym", k=7)])
+    gate.open()
+    assert len(good.result(30)[0]) == 3
+    with pytest.raises(NonFiniteError):
+        bad.result(30)
+
+
+def test_a_mistake_reaches_everybody_in_the_pass_and_the_thread_goes_on(
+    batcher: Batcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Answering, "best", None)
+        with pytest.raises(TypeError):
+            batcher.predict([QUESTIONS[0]]).result(30)
+    with pytest.raises(ZeroDivisionError):
+        batcher.call(lambda asking: 1 // 0).result(30)
+    assert len(batcher.predict([QUESTIONS[0]]).result(30)) == 1
+
+
+def test_who_does_not_wait_is_not_answered(batcher: Batcher, sizes: list[int]) -> None:
+    gate = Gate(batcher)
+    asked = [batcher.predict([question]) for question in QUESTIONS[:4]]
+    call = batcher.call(lambda asking: asking)
+    assert asked[1].cancel()
+    assert call.cancel()
+    gate.open()
+    for future in (asked[0], asked[2], asked[3]):
+        future.result(30)
+    assert sizes == [3]
+
+
+def test_too_many_are_turned_away(batcher: Batcher) -> None:
+    gate = Gate(batcher)
+    asked = [batcher.predict([question]) for question in QUESTIONS]
+    with pytest.raises(ApiError, match="48 questions are waiting") as refused:
+        batcher.predict(QUESTIONS[:13])
+    assert refused.value.code == "busy"
+    asked += [batcher.predict([QUESTIONS[0]]) for _ in range(12)]
+    with pytest.raises(ApiError, match="60 questions are waiting"):
+        batcher.call(lambda asking: None)
+    gate.open()
+    for future in asked:
+        future.result(30)
+    assert len(batcher.predict([QUESTIONS[0]] * 61).result(30)) == 61  # a large request finds an empty queue
+
+
+def test_calls_and_passes_take_turns(batcher: Batcher) -> None:
+    order: list[str] = []
+    gate = Gate(batcher)
+    futures = [batcher.call(lambda asking, name=name: order.append(name)) for name in ("first", "second")]  # type: ignore[misc]
+    asked = batcher.predict([QUESTIONS[0]])
+    asked.add_done_callback(lambda future: order.append("answer"))
+    gate.open()
+    for future in futures:
+        future.result(30)
+    assert order == ["answer", "first", "second"]
+
+
+def test_without_a_model(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "bare.kb", facts=[("a", "r", "b")]) as kb:
+        batcher = Batcher(kb)
+        for future in (batcher.predict([Question(entity="a", relation="r")]), batcher.call(lambda asking: asking)):
+            with pytest.raises(HMemError) as raised:
+                future.result(30)
+            assert isinstance(raised.value, ApiError)
+            assert raised.value.code == "no_model"
+        batcher.close()
+
+
+def test_closing_lets_nobody_wait(kb: KnowledgeBase) -> None:
+    batcher = Batcher(kb)
+    gate = Gate(batcher)
+    asked, called = batcher.predict([QUESTIONS[0]]), batcher.call(lambda asking: None)
+    closing = threading.Thread(target=batcher.close)
+    closing.start()
+    gate.open()
+    closing.join()
+    for future in (asked, called):
+        with pytest.raises(CancelledError):
+            future.result(0)
+    with pytest.raises(ApiError, match="shutting down"):
+        batcher.predict([QUESTIONS[0]])

@@ -1,0 +1,521 @@
+"""The page, as people use it: in a real browser, against a real server, with a small trained model."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("selenium", reason="needs selenium, which drives the browser")
+
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.keys import Keys
+
+from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.records import Names3
+from tests.knowledge.living import TOY_FACTS, train_toy
+from tests.serve import browser
+from tests.serve.browser import NARROW, Page
+from tests.serve.clients import calibration, served
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {browser.missing()}"),
+]
+
+Visit = Callable[..., Page]
+ASKED = {"entity": "canine.n.02", "relation": "hyponym", "direction": "tail"}
+MIRROR = ("cat.n.01", "hypernym", "canine.n.02")  # what the model has learned to turn round
+SCRIPT = "<script>window.broken = 1</script>"
+IMAGE = "<img src=x onerror='window.broken = 1'>"
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A calibrated model that has learned that hyponyms mirror hypernyms; it must not be changed."""
+    folder = tmp_path_factory.mktemp("page") / "model"
+    train_toy("paths", folder, metrics={"calibration": calibration()}, epochs=10)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Chrome]:
+    with browser.chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def visit(tmp_path: Path, driver: Chrome, model: Path) -> Iterator[Visit]:
+    """`visit(facts, model=None, token="…")` serves these facts and opens a window on them, which must not complain."""
+    pages: list[Page] = []
+    with ExitStack() as stack:
+
+        def make(facts: list[Names3] = TOY_FACTS, *, model: Path | None = model, **settings: object) -> Page:
+            path = tmp_path / f"zoo{len(pages)}.kb"
+            KnowledgeBase.create(path, model=model, facts=facts or None).close()
+            page = Page(driver, stack.enter_context(served(path, **(settings or {"allow_writes": True}))))
+            page.complaints()  # of the pages before
+            page.look_through()
+            pages.append(page)
+            return page
+
+        yield make
+        for page in pages:
+            assert page.complaints() == []
+            driver.execute_script("localStorage.clear(); sessionStorage.clear()")
+            driver.get("about:blank")  # ends its stream of news before the server is stopped
+
+
+@pytest.fixture
+def page(visit: Visit) -> Page:
+    return visit()
+
+
+def facts_by(tmp_path: Path) -> KnowledgeBase:
+    """The base that is being served, for another process to write to."""
+    return KnowledgeBase.open(tmp_path / "zoo0.kb")
+
+
+# Finding
+
+
+def test_an_entity_is_found_while_typing(page: Page) -> None:
+    page.open()
+    page.one("#find").send_keys("wol")
+    page.until(lambda: "wolf.n.01" in page.texts("#search .suggestions .name"), "wolf.n.01 is suggested")
+    assert "timber_wolf.n.01" in page.texts("#search .suggestions .name")
+    page.press(Keys.ARROW_DOWN)
+    chosen = page.text("#search [aria-selected=true] .name")
+    page.press(Keys.ENTER)
+    page.shows("#name", chosen)
+    assert "entity=" in page.driver.current_url
+
+
+def test_escape_closes_the_suggestions(page: Page) -> None:
+    page.open()
+    page.one("#find").send_keys("wolf")
+    page.one("#search .suggestions li")
+    assert page.one("#find").get_attribute("aria-expanded") == "true"
+    page.press(Keys.ESCAPE)
+    page.until(lambda: not page.all("#search .suggestions"), "they are closed")
+    assert page.one("#find").get_attribute("value") == "wolf"
+
+
+def test_a_bad_name_gets_suggestions(page: Page) -> None:
+    page.open()
+    page.one("#find").send_keys("timbre_wulf.n.01", Keys.ENTER)
+    page.shows("#welcome", "No such entity")
+    page.shows("#welcome", "timbre_wulf.n.01")
+    page.until(lambda: "timber_wolf.n.01" in page.texts("#welcome a.name"), "the right one is suggested")
+    page.run(
+        "[...document.querySelectorAll('#welcome a.name')].find(a => a.textContent === 'timber_wolf.n.01').click()"
+    )
+    page.shows("#name", "timber_wolf.n.01")
+
+
+# Asking
+
+
+def test_a_question_is_answered_as_in_python(page: Page, tmp_path: Path) -> None:
+    page.open(entity="canine.n.02")
+    page.choose("hyponym")
+    page.until(lambda: "relation=hyponym" in page.driver.current_url, "the address says so")
+    with facts_by(tmp_path) as kb:
+        expected = kb.predict("canine.n.02", "hyponym", 10, new_only=False)
+    page.until(lambda: page.answers() == [each.tail for each in expected], "the same answers in the same order")
+    assert page.texts(".answer .known") == ["known" if each.known else "" for each in expected]
+    probabilities = [each.probability for each in expected]
+    assert {0.125, 0.875} >= set(probabilities)  # as `calibration` has it
+    shown = {0.875: "87.5 %", 0.125: "12.5 %"}
+    assert page.texts(".answer .value") == [shown[chance] for chance in probabilities if chance is not None]
+    widths = page.run("return [...document.querySelectorAll('.answer .fill')].map(each => each.style.width)")
+    assert [float(width.rstrip("%")) / 100 for width in widths] == pytest.approx(probabilities)
+
+
+def test_the_other_end_can_be_asked_for(page: Page, tmp_path: Path) -> None:
+    page.open(**ASKED)
+    page.answers()
+    page.click("#swap")
+    with facts_by(tmp_path) as kb:
+        expected = [each.head for each in kb.predict("canine.n.02", "hyponym", 10, direction="head", new_only=False)]
+    page.until(lambda: page.answers() == expected, "heads instead of tails")
+
+
+def test_known_answers_can_be_left_out(page: Page) -> None:
+    page.open(**ASKED)
+    assert "dog.n.01" in page.answers()
+    page.click("#hide-known")
+    page.until(lambda: "dog.n.01" not in page.answers(), "what is stored is not listed")
+    assert "fox.n.01" in page.answers()
+
+
+def test_everything_missing_is_asked_for_unless_told_otherwise(page: Page, tmp_path: Path) -> None:
+    page.open(entity="wolf.n.01")
+    with facts_by(tmp_path) as kb:
+        expected = [each for each in kb.missing("wolf.n.01", 10) if (each.probability or 0) >= 0.001]
+    page.until(lambda: page.answers() == [" ".join(each.names) for each in expected], "the missing facts")
+    assert page.one("#missing").get_attribute("aria-pressed") == "true"
+    page.shows("#legend", "Ask for one relation")  # until then the lines have no weights
+    page.click(".ranking .answer")
+    page.shows("#legend", "Weight in the memory")
+
+
+def test_bare_scores_are_never_percentages(visit: Visit, tmp_path: Path) -> None:
+    train_toy("tpr", tmp_path / "tpr", epochs=10)
+    page = visit(model=tmp_path / "tpr")
+    page.open(**ASKED)
+    page.answers()
+    assert not any("%" in value for value in page.texts(".answer .value"))
+    assert page.all(".answer .bar.relative")
+    page.shows(".answers .caption", "Scores, not probabilities")
+    page.open_answer("wolf.n.01")
+    assert all("%" not in part for part in page.texts(".reasons .part"))
+
+
+# Drawing
+
+
+def test_the_star_has_a_spoke_for_each_fact_with_its_weight(page: Page) -> None:
+    page.open(**ASKED)
+    fillers = {head if tail == "canine.n.02" else tail for head, _, tail in TOY_FACTS if "canine.n.02" in (head, tail)}
+    page.until(lambda: set(page.texts(".star .filler text")) == fillers, "its neighbours")
+    about = [fact for fact in TOY_FACTS if "canine.n.02" in fact]
+    assert len(page.all(".star .spoke")) == len(about)
+    widths = page.run("return [...document.querySelectorAll('.star .spoke')].map(each => each.style.strokeWidth)")
+    assert len(set(widths)) > 1  # the weights differ
+    page.shows("#legend", "Weight in the memory")
+    page.click(".star .filler")
+    page.until(lambda: page.text("#name") != "canine.n.02", "a name in the drawing leads to its page")
+
+
+def test_a_large_neighbourhood_says_how_many_more_there_are(visit: Visit) -> None:
+    crowd: list[Names3] = [(f"pup_{number:03}", "hypernym", "wolf.n.01") for number in range(300)]
+    page = visit([*TOY_FACTS, *crowd])
+    page.open(entity="wolf.n.01", relation="hyponym", direction="tail")
+    page.shows("#about", "stored facts")
+    spokes = page.until(lambda: page.all(".star .spoke"), "there is a star")
+    assert len(spokes) == 24
+    assert any(text.endswith("more") for text in page.texts(".star .more text"))
+    page.click(".star .more[role=button]")
+    page.until(lambda: len(page.all(".star .spoke")) > 24, "a role can be opened")
+
+
+# Reasons
+
+
+def test_reasons_are_read_and_light_up_the_drawing(page: Page) -> None:
+    page.open(**ASKED)
+    page.answers()
+    page.open_answer("fox.n.01")
+    assert page.texts(".reasons .reason .fact")[0] == "fox.n.01 hypernym canine.n.02"
+    page.until(lambda: page.all(".star .spoke.marked"), "its fact is marked")
+    assert page.texts(".star .filler.marked text tspan:not(.share)") == ["fox.n.01"]
+    assert page.texts(".star .share") == page.texts(".reasons .reason .part")[:1]
+    assert "answer=fox.n.01" in page.driver.current_url
+    page.press(Keys.ESCAPE)
+    page.until(lambda: not page.all(".reasons") and not page.all(".star .marked"), "Escape closes them")
+    assert "answer=" not in page.driver.current_url
+
+
+def test_paths_are_drawn_on_to_the_answer(page: Page) -> None:
+    explained = {
+        "head": "a", "relation": "r", "tail": "b", "direction": "tail", "known": False, "score": -1.0,
+        "probability": 0.5, "total": 0.4,
+        "lines": [
+            {"kind": "path", "text": "", "weight": None, "contribution": 0.4, "share": 1.0,
+             "facts": [["dog.n.01", "hypernym", "canine.n.02"], ["dog.n.01", "hyponym", "puppy.n.01"],
+                       ["puppy.n.01", "similar_to", "bear.n.01"]]},
+        ],
+    }  # fmt: skip
+    page.open(**ASKED)
+    page.answers()
+    page.run(  # the server's own explanation of a long path depends on what the model has learned
+        "const real = window.fetch; window.fetch = (url, options) => url === '/explain'"
+        " ? Promise.resolve(new Response(arguments[0])) : real(url, options)",
+        json.dumps(explained),
+    )
+    page.click(".ranking > li:last-child .answer")
+    answer = page.answers()[-1]
+    page.until(lambda: len(page.all(".star .walk")) == 2, "the second and the third step")
+    assert page.texts(".star .stop text")[0] == "puppy.n.01"
+    assert page.texts(".reasons .fact")[0].split() == [
+        "canine.n.02", "hypernym", "dog.n.01", "hyponym", "puppy.n.01", "similar_to", "bear.n.01"
+    ]  # fmt: skip
+    assert answer in [*page.texts(".star .stop.answer text"), *page.texts(".star .filler text")]
+
+
+# Telling
+
+
+def test_adding_a_fact_moves_the_ranking_and_undoing_moves_it_back(page: Page, tmp_path: Path) -> None:
+    page.open(**ASKED)
+    before = page.answers()
+    page.add(*MIRROR)
+    page.until(lambda: page.answers() != before, "the order changes")
+    place = page.answers().index("cat.n.01")
+    assert place < before.index("cat.n.01")
+    assert page.texts(".answer .change")[place].startswith("▲")
+    page.until(lambda: "cat.n.01" in page.texts(".star .filler text"), "the fact is drawn")
+    with facts_by(tmp_path) as kb:
+        assert MIRROR in kb
+        page.click(".changes .undo")
+        page.until(lambda: page.answers() == before, "everything is as before")
+        assert MIRROR not in kb
+    page.until(lambda: not page.all(".changes li"), "nothing is left to undo")
+
+
+def test_an_answer_can_be_stored_and_removed(page: Page, tmp_path: Path) -> None:
+    page.open(**ASKED)
+    page.answers()
+    page.open_answer("fox.n.01")
+    page.click(".reasons .store")
+    page.until(lambda: page.texts(".answer .known")[page.answers().index("fox.n.01")] == "known", "it is known now")
+    page.shows(".reasons .why", "It is stored")
+    page.until(lambda: page.text(".reasons .store") == "Remove this fact", "and can be removed")
+    page.click(".reasons .store")
+    page.until(lambda: page.text(".reasons .store") == "Store this fact", "which undoes it")
+    with facts_by(tmp_path) as kb:
+        assert ("canine.n.02", "hyponym", "fox.n.01") not in kb
+
+
+def test_rows_travel_unless_the_reader_wants_no_motion(page: Page) -> None:
+    def moves_after(fact: Names3) -> int:
+        page.open(**ASKED)
+        before = page.answers()
+        page.run("window.moves = 0; Element.prototype.animate = function () { window.moves += 1; return {}; }")
+        page.add(*fact)
+        page.until(lambda: page.answers() != before, "the order changes")
+        return int(page.run("return window.moves"))
+
+    page.look_through(motion="reduce")
+    assert moves_after(MIRROR) == 0
+    page.look_through()
+    assert moves_after(("lion.n.01", "hypernym", "canine.n.02")) > 0
+
+
+def test_somebody_new_is_introduced_from_the_search(page: Page, tmp_path: Path) -> None:
+    page.open()
+    page.one("#find").send_keys("dire_wolf.n.01")
+    page.until(lambda: page.all("#search .create"), "adding is offered")
+    page.click("#search .create")
+    page.until(lambda: page.one("#edit-head").get_attribute("value") == "dire_wolf.n.01", "its first fact is begun")
+    page.write("#edit-relation", "hypernym")
+    page.write("#edit-tail", "wolf.n.01")
+    page.press(Keys.ESCAPE, Keys.ENTER)
+    page.shows("#name", "dire_wolf.n.01")
+    page.shows("#about", "not known when the model was trained")
+    assert page.answers()
+    with facts_by(tmp_path) as kb:
+        assert ("dire_wolf.n.01", "hypernym", "wolf.n.01") in kb
+
+
+def test_what_others_write_appears_by_itself(page: Page, tmp_path: Path) -> None:
+    page.open(**ASKED)
+    before = page.answers()
+    with facts_by(tmp_path) as kb:
+        kb.add(*MIRROR, source="field notes")
+        page.shows("#notes", "cat.n.01 hypernym")
+        page.shows("#notes", "(field notes)")
+        page.until(lambda: page.answers() != before, "the order changes")
+        page.add("lion.n.01", "hypernym", "canine.n.02")
+        page.until(lambda: "lion.n.01" in page.texts(".star .filler text"), "our own fact is drawn")
+        kb.add("puppy.n.01", "similar_to", "fox.n.01")
+    page.until(lambda: "puppy.n.01" in page.texts("#notes .note .name"), "the next news")
+    assert "lion.n.01" not in page.texts("#notes .note .name")  # what we did ourselves is no news
+
+
+# Going to and fro
+
+
+def test_deep_links_and_back(page: Page) -> None:
+    page.open(**ASKED, answer="fox.n.01")
+    page.shows("#name", "canine.n.02")
+    page.one(".reasons .why")  # open at once
+    page.click(".reasons .actions a")
+    page.shows("#name", "fox.n.01")
+    page.choose("similar_to")
+    page.until(lambda: "similar_to" in page.driver.current_url, "the question is in the address")
+    page.driver.back()
+    page.until(lambda: page.one("#missing").get_attribute("aria-pressed") == "true", "the question before")
+    page.driver.back()
+    page.shows("#name", "canine.n.02")
+    page.one(".reasons .why")
+    assert page.run("return document.querySelector('#relation').value") == "hyponym"
+    page.driver.forward()
+    page.shows("#name", "fox.n.01")
+
+
+def test_the_keyboard_alone_is_enough(page: Page) -> None:
+    def tab_to(css: str) -> None:
+        for _ in range(60):
+            if page.run("return document.activeElement.matches(arguments[0])", css):
+                return
+            page.press(Keys.TAB)
+        raise AssertionError(f"the Tab key never comes to {css}")
+
+    page.open()
+    page.one("#find")
+    page.press("/", "canine")
+    page.until(lambda: page.all("#search .suggestions li"), "suggestions")
+    page.press(Keys.ARROW_DOWN, Keys.ENTER)
+    page.shows("#name", "canine.n.02")
+    tab_to("#relation")
+    page.press("hypo")  # a list of choices goes to what is typed
+    page.until(lambda: "relation=hyponym" in page.driver.current_url, "the question is asked")
+    page.until(lambda: "dog.n.01" in page.answers(), "it is answered")
+    before = page.answers()
+    tab_to(".answer")
+    page.press(Keys.ARROW_DOWN, Keys.ENTER)
+    page.until(lambda: page.all(".reasons .why"), "reasons")
+    page.press(Keys.ESCAPE)
+    page.until(lambda: not page.all(".reasons"), "no reasons")
+    tab_to(".star [data-key]")
+    first = page.run("return document.activeElement.dataset.key")
+    page.press(Keys.ARROW_DOWN)
+    assert page.run("return document.activeElement.dataset.key") != first
+    tab_to("#edit-head")
+    for text in MIRROR:
+        page.press(text, Keys.ESCAPE, Keys.TAB)  # what stands in a field is selected when the Tab key comes to it
+    page.press(Keys.ENTER)  # the Tab key has come to the button
+    page.until(lambda: page.answers() != before, "the fact is added")
+    tab_to(".undo")
+    page.press(Keys.ENTER)
+    page.until(lambda: page.answers() == before, "and taken back")
+
+
+@pytest.mark.parametrize("name", [SCRIPT, IMAGE])
+def test_names_are_text(visit: Visit, tmp_path: Path, name: str) -> None:
+    page = visit([*TOY_FACTS, (name, "hypernym", "canine.n.02")])
+    page.open(**ASKED)
+    page.until(lambda: any(name.startswith(text[:20]) for text in page.texts(".star .filler text")), "in the drawing")
+    assert name in page.answers()
+    page.open_answer(name)
+    page.until(lambda: f"{name} hypernym canine.n.02" in page.texts(".reasons .fact"), "in the reasons")
+    page.one("#find").send_keys(name[:12])
+    page.until(lambda: name in page.texts("#search .suggestions .name"), "in the suggestions")
+    page.open(entity=name)
+    page.shows("#name", name)
+    page.until(lambda: name in page.driver.title, "in the title")
+    with facts_by(tmp_path) as kb:
+        kb.add("puppy.n.01", "similar_to", name, source=name)
+    page.until(lambda: name in page.text("#notes"), "in the news")
+    page.open(entity=name + "?")
+    page.until(lambda: name in page.texts("#welcome a.name"), "among the names that may have been meant")
+    assert page.run("return window.broken") is None
+    assert page.run("return document.querySelectorAll('script').length") == 2
+    assert page.run("return document.querySelectorAll('img').length") == 0
+
+
+# How it looks
+
+
+@pytest.mark.parametrize("view", [{}, {"entity": "canine.n.02"}, {**ASKED, "answer": "fox.n.01"}, {"entity": "woolf"}])
+def test_a_narrow_screen_needs_no_scrolling_sideways(visit: Visit, view: dict[str, str]) -> None:
+    page = visit([*TOY_FACTS, ("x" * 400, "hypernym", "canine.n.02"), ("canine.n.02", "r" * 300, "dog.n.01")])
+    page.look_through(NARROW)
+    page.open(**view)
+    page.one("#name, #welcome h1")
+    if "answer" in view:
+        page.one(".reasons .why")
+    assert page.run("return document.documentElement.scrollWidth") == NARROW[0]
+    edges = "[...document.querySelectorAll('.star text')].map(each => each.getBoundingClientRect().right)"
+    assert page.run(f"return Math.max(0, ...{edges})") <= NARROW[0]
+
+
+def test_light_and_dark_by_preference_and_by_choice(page: Page) -> None:
+    def paper() -> str:
+        return str(page.run("return getComputedStyle(document.documentElement).backgroundColor"))
+
+    page.open()
+    light = paper()
+    page.look_through(scheme="dark")
+    page.until(lambda: paper() != light, "the system's preference")
+    page.click("#theme")
+    page.until(lambda: paper() == light, "the reader's choice goes before")
+    page.open()
+    assert paper() == light  # and is remembered
+    assert page.one("#theme").text == "Light"
+
+
+# When something is not there
+
+
+def test_nothing_is_chosen(page: Page) -> None:
+    page.open()
+    page.shows("#welcome", "32 facts about 18 entities")
+    page.until(lambda: page.texts("#welcome a.name"), "somewhere to start")
+    page.click("#welcome a.name")
+    page.until(lambda: page.text("#name"), "which leads on")
+
+
+def test_an_empty_base(visit: Visit) -> None:
+    page = visit([], model=None)
+    page.open()
+    page.shows("#welcome", "no facts yet")
+    page.add("a", "knows", "b")
+    page.shows("#name", "a")
+
+
+def test_an_entity_without_facts(page: Page, tmp_path: Path) -> None:
+    with facts_by(tmp_path) as kb:
+        kb.add("red_wolf.n.01", "hypernym", "wolf.n.01")
+        kb.remove("red_wolf.n.01", "hypernym", "wolf.n.01")
+    page.open(entity="red_wolf.n.01")
+    page.shows("#about", "Nothing is stored")
+    page.shows("#answers", "Nothing is known about it yet")
+
+
+def test_without_a_model_facts_are_shown(visit: Visit) -> None:
+    page = visit(model=None)
+    page.open(**ASKED)
+    page.shows("#answers", "no model yet")
+    assert page.all(".star .spoke")
+    page.add(*MIRROR)
+    page.until(lambda: "cat.n.01" in page.texts(".star .filler text"), "and can be added")
+
+
+def test_without_the_right_to_write_there_is_no_form(visit: Visit) -> None:
+    page = visit(allow_writes=False)
+    page.open(**ASKED)
+    page.shows("#edit", "only reads")
+    page.answers()
+    page.open_answer("fox.n.01")
+    assert not page.all("#adding")
+    assert not page.all(".reasons .store")
+
+
+def test_the_token_is_asked_for_once(visit: Visit, tmp_path: Path) -> None:
+    page = visit(token="secret")
+    page.open(**ASKED)
+    page.answers()
+    page.add(*MIRROR)
+    page.one("#token-value").send_keys("guess", Keys.ENTER)
+    page.shows("#token", "did not accept")
+    page.one("#token-value").send_keys("secret", Keys.ENTER)
+    page.until(lambda: page.all(".changes .undo"), "it is added")
+    page.click(".changes .undo")
+    page.until(lambda: not page.all(".changes li"), "and removed, without asking again")
+    with facts_by(tmp_path) as kb:
+        assert MIRROR not in kb
+    page.driver.execute_script("sessionStorage.clear()")
+    page.add(*MIRROR)
+    page.one("#token-value").send_keys(Keys.ESCAPE)
+    page.shows("#edit-hint", "Nothing was changed")
+
+
+def test_the_server_goes_away(driver: Chrome, tmp_path: Path, model: Path) -> None:
+    KnowledgeBase.create(tmp_path / "zoo.kb", model=model, facts=TOY_FACTS).close()
+    with served(tmp_path / "zoo.kb", allow_writes=True) as url:
+        page = Page(driver, url)
+        page.look_through()
+        page.open(**ASKED)
+        before = page.answers()
+    page.shows("#banner", "does not answer")
+    assert page.answers() == before  # what is on the page stays
+    page.add(*MIRROR)
+    page.shows("#edit-hint", "does not answer")
+    page.click("#swap")
+    page.shows("#welcome", "The server does not answer")
+    driver.get("about:blank")
+    assert all("ERR_CONNECTION_REFUSED" in complaint for complaint in page.complaints())

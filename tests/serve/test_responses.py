@@ -1,0 +1,10 @@
+import math
+
+import pytest
+
+from hmem.serve.responses import AnswerOut
+
+
+@pytest.mark.parametrize(("score", "told"), [(-0.5, -0.5), (-math.inf, None), (math.nan, None), (None, None)])
+def test_a_score_is_a_number_or_nothing(score: float | None, told: float | None) -> None:
+    assert AnswerOut(rank=1, name="a", score=score, probability=None, known=True).score == told

@@ -1,0 +1,255 @@
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.explanation import Reason
+from hmem.serve.routes_ask import lines_of
+from tests.knowledge.living import RELATIONS, STRANGER, TOY_FACTS, TRAINED
+from tests.serve.clients import DOG, NEW, code_of, error_of, fact
+from tests.serve.conftest import Serve
+
+if TYPE_CHECKING:
+    from starlette.testclient import TestClient
+
+QUESTIONS: list[dict[str, Any]] = [
+    {"entity": entity, "relation": relation, "direction": direction, "known": known}
+    for entity in TRAINED
+    for relation in RELATIONS
+    for direction in ("tail", "head")
+    for known in (True, False)
+]
+
+
+def expected(kb: KnowledgeBase, question: dict[str, Any], k: int) -> list[dict[str, Any]]:
+    found = kb.predict(
+        question["entity"], question["relation"], k, direction=question["direction"], new_only=not question["known"]
+    )
+    return [
+        {
+            "rank": each.rank,
+            "name": each.tail if question["direction"] == "tail" else each.head,
+            "score": pytest.approx(each.score, abs=1e-4),
+            "probability": each.probability,
+            "known": each.known,
+        }
+        for each in found
+    ]
+
+
+def test_a_question_is_answered_as_the_library_answers_it(api: "TestClient", zoo: Path) -> None:
+    with KnowledgeBase.open(zoo, read_only=True) as kb:
+        for question in QUESTIONS[::5]:
+            answer = api.post("/predict", json={**question, "k": 4})
+            assert answer.status_code == 200
+            (result,) = answer.json()["results"]
+            assert result["query"] == {**question, "k": 4}
+            assert result["answers"] == expected(kb, question, 4)
+
+
+def test_many_questions_at_once_have_the_answers_of_each(api: "TestClient") -> None:
+    asked = QUESTIONS[::3] + QUESTIONS[:3]  # some of them twice
+    together = api.post("/predict", json={"queries": asked, "k": 5}).json()["results"]
+    assert len(together) == len(asked)
+    for question, result in zip(asked, together, strict=True):
+        (alone,) = api.post("/predict", json={**question, "k": 5}).json()["results"]
+        assert result["query"] == alone["query"]
+        assert [row["name"] for row in result["answers"]] == [row["name"] for row in alone["answers"]]
+        assert [row["score"] for row in result["answers"]] == pytest.approx(
+            [row["score"] for row in alone["answers"]], abs=1e-4
+        )
+
+
+def test_k_and_what_is_known_have_sensible_defaults(api: "TestClient") -> None:
+    (result,) = api.post("/predict", json=DOG).json()["results"]
+    assert result["query"] == {**DOG, "direction": "tail", "k": 10, "known": True}
+    assert len(result["answers"]) == 10
+    assert [row["name"] for row in result["answers"] if row["known"]] == ["canine.n.02"]
+    asked = {"queries": [DOG, {**DOG, "k": 2}], "k": 3}
+    assert [len(each["answers"]) for each in api.post("/predict", json=asked).json()["results"]] == [3, 2]
+    assert [len(each["answers"]) for each in api.post("/predict", json={"queries": [DOG]}).json()["results"]] == [10]
+
+
+def test_probabilities_are_calibrated(api: "TestClient") -> None:
+    rows = api.post("/predict", json={**DOG, "known": False}).json()["results"][0]["answers"]
+    assert {row["probability"] for row in rows} <= {0.125, 0.875}
+
+
+def test_facts_are_scored_with_their_rank(api: "TestClient", zoo: Path) -> None:
+    facts = [list(TOY_FACTS[0]), ["puppy.n.01", "similar_to", "dog.n.01"]]
+    with KnowledgeBase.open(zoo, read_only=True) as kb:
+        for direction in ("tail", "head"):
+            results = api.post("/score", json={"facts": facts, "direction": direction}).json()["results"]
+            for row, each in zip(results, kb.score_many([tuple(f) for f in facts], direction=direction), strict=True):  # type: ignore[misc]
+                assert (row["head"], row["relation"], row["tail"]) == each.names
+                assert (row["rank"], row["known"], row["probability"]) == (each.rank, each.known, each.probability)
+                assert row["score"] == pytest.approx(each.score, abs=1e-4)
+
+
+def test_what_is_missing_and_who_is_alike(api: "TestClient", zoo: Path) -> None:
+    with KnowledgeBase.open(zoo, read_only=True) as kb:
+        body = api.post("/missing", json={"entity": "dog.n.01", "k": 3}).json()
+        assert body["entity"] == "dog.n.01"
+        assert [(row["head"], row["relation"], row["tail"]) for row in body["facts"]] == [
+            each.names for each in kb.missing("dog.n.01", 3)
+        ]
+        assert [row["rank"] for row in body["facts"]] == [1, 2, 3]
+        assert all(list(TOY_FACTS).count((row["head"], row["relation"], row["tail"])) == 0 for row in body["facts"])
+        body = api.post("/similar", json={"entity": "dog.n.01", "k": 3}).json()
+        assert [(row["name"], row["similarity"]) for row in body["similar"]] == [
+            (each.entity, pytest.approx(each.similarity)) for each in kb.similar("dog.n.01", 3)
+        ]
+
+
+@pytest.mark.parametrize("direction", ["tail", "head"])
+def test_reasons_sum_to_the_total(api: "TestClient", direction: str) -> None:
+    asked = fact("wolf.n.01", "hypernym", "carnivore.n.01", direction=direction)
+    body = api.post("/explain", json=asked).json()
+    assert {name: body[name] for name in asked} == asked
+    assert body["known"] is False
+    assert math.exp(body["score"]) == pytest.approx(body["total"], rel=1e-3)
+    assert sum(line["contribution"] for line in body["lines"]) == pytest.approx(body["total"], rel=1e-3)
+    assert sum(line["share"] for line in body["lines"]) == pytest.approx(1)
+    stored = set(TOY_FACTS)
+    kinds = {line["kind"] for line in body["lines"]}
+    assert {"fact", "dense"} <= kinds
+    for line in body["lines"]:
+        assert {tuple(each) for each in line["facts"]} <= stored
+        assert (line["weight"] is not None) == (line["kind"] == "fact")
+    few = api.post("/explain", json={**asked, "k": 2}).json()["lines"]
+    assert [line["kind"] for line in few][2:] == ["others"]
+    assert sum(line["contribution"] for line in few) == pytest.approx(body["total"], rel=1e-3)
+
+
+def test_the_strongest_lines_are_kept() -> None:
+    reasons = [Reason(kind="fact", facts=(), contribution=value) for value in (0.1, -0.4, 0.2, 0.3)]
+    assert [(line.kind, line.contribution) for line in lines_of(reasons, 2)] == [
+        ("fact", -0.4),
+        ("fact", 0.3),
+        ("others", pytest.approx(0.3)),
+    ]
+    assert [line.share for line in lines_of(reasons, 4)] == [0.1, 0.4, 0.2, 0.3]
+    assert lines_of([], 3) == []
+
+
+def test_a_stored_fact_that_nothing_else_speaks_for_has_no_score(api: "TestClient") -> None:
+    assert api.post("/facts", json={"facts": [fact("dog.n.01", "hypernym", NEW)]}).status_code == 201
+    answer = api.post("/score", json={"facts": [["dog.n.01", "hypernym", NEW]]})
+    assert answer.json()["results"][0]["score"] is None
+    answer = api.post("/predict", json={**DOG, "k": 1000})
+    assert [row["score"] for row in answer.json()["results"][0]["answers"] if row["name"] == NEW] == [None]
+    assert code_of(api.post("/explain", json=fact("dog.n.01", "hypernym", NEW))) == (409, "no_facts")
+
+
+ASKING: list[tuple[str, Any]] = [
+    ("/predict", {"entity": "ENTITY", "relation": "RELATION"}),
+    ("/predict", {"queries": [DOG, {"entity": "ENTITY", "relation": "RELATION"}]}),
+    ("/score", {"facts": [["dog.n.01", "hypernym", "wolf.n.01"], ["ENTITY", "RELATION", "dog.n.01"]]}),
+    ("/explain", fact("ENTITY", "RELATION", "dog.n.01")),
+]
+ABOUT: list[tuple[str, Any]] = [("/missing", {"entity": "ENTITY"}), ("/similar", {"entity": "ENTITY"})]
+
+
+def filled(body: Any, entity: str, relation: str) -> Any:
+    """A request about other names."""
+    if isinstance(body, dict):
+        return {name: filled(value, entity, relation) for name, value in body.items()}
+    if isinstance(body, list):
+        return [filled(value, entity, relation) for value in body]
+    return {"ENTITY": entity, "RELATION": relation}.get(body, body)
+
+
+@pytest.mark.parametrize(("path", "body"), ASKING + ABOUT)
+def test_a_name_that_nobody_has_is_told_with_those_like_it(api: "TestClient", path: str, body: Any) -> None:
+    answer = api.post(path, json=filled(body, "timberwolf", "hypernym"))
+    assert code_of(answer) == (404, "unknown_name")
+    assert error_of(answer)["message"] == 'no entity "timberwolf"'
+    assert error_of(answer)["suggestion"][0] == "timber_wolf.n.01"
+
+
+@pytest.mark.parametrize(("path", "body"), ASKING)
+def test_an_unknown_relation_is_told_and_one_that_came_later_cannot_be_asked(
+    api: "TestClient", path: str, body: Any
+) -> None:
+    answer = api.post(path, json=filled(body, "dog.n.01", "hypernymy"))
+    assert code_of(answer) == (404, "unknown_name")
+    assert error_of(answer)["suggestion"] == ["hypernym", "hyponym"]
+    api.post("/facts", json={"facts": [fact("dog.n.01", "eats", "bone.n.01")]})
+    answer = api.post(path, json=filled(body, "dog.n.01", "eats"))
+    assert code_of(answer) == (409, "not_trained")
+
+
+@pytest.mark.parametrize(("path", "body"), ASKING + ABOUT)
+def test_who_has_no_facts_cannot_be_asked_about(api: "TestClient", path: str, body: Any) -> None:
+    answer = api.post(path, json=filled(body, STRANGER, "hypernym"))
+    assert code_of(answer) == (409, "no_facts")
+    api.post("/facts", json={"facts": [fact(NEW, "eats", "bone.n.01")]})
+    answer = api.post(path, json=filled(body, NEW, "hypernym"))
+    assert code_of(answer) == (409, "no_facts")
+
+
+def test_no_message_says_where_the_file_lies(api: "TestClient", zoo: Path) -> None:
+    answer = api.post("/predict", json={"entity": STRANGER, "relation": "hypernym"})
+    assert "hmem facts add zoo.kb" in error_of(answer)["message"]
+    assert str(zoo.parent) not in answer.text
+
+
+@pytest.mark.parametrize(("path", "body"), ASKING + ABOUT)
+def test_without_a_model_there_are_no_answers(serve: Serve, tmp_path: Path, path: str, body: dict[str, object]) -> None:
+    KnowledgeBase.create(tmp_path / "bare.kb", facts=TOY_FACTS).close()
+    bare = serve(tmp_path / "bare.kb")
+    assert code_of(bare.post(path, json=filled(body, "dog.n.01", "hypernym"))) == (409, "no_model")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("/predict", {}, "invalid"),
+        ("/predict", [], "invalid"),
+        ("/predict", {**DOG, "k": 0}, "invalid"),
+        ("/predict", {**DOG, "k": 1001}, "invalid"),
+        ("/predict", {**DOG, "k": "3"}, "invalid"),
+        ("/predict", {**DOG, "k": True}, "invalid"),
+        ("/predict", {**DOG, "direction": "sideways"}, "invalid"),
+        ("/predict", {**DOG, "directoin": "tail"}, "invalid"),
+        ("/predict", {**DOG, "entity": ""}, "invalid"),
+        ("/predict", {**DOG, "entity": None}, "invalid"),
+        ("/predict", {**DOG, "entity": "x" * 10_001}, "too_large"),
+        ("/predict", {"queries": []}, "invalid"),
+        ("/predict", {"queries": [DOG] * 257}, "too_large"),
+        ("/predict", {"queries": [DOG] * 256, "k": 101}, "too_large"),
+        ("/score", {"facts": []}, "invalid"),
+        ("/score", {"facts": [["a", "b"]]}, "invalid"),
+        ("/score", {"facts": [["a", "b", "c", "d"]]}, "invalid"),
+        ("/score", {"facts": [["dog.n.01", "hypernym", "cat.n.01"]] * 257}, "too_large"),
+        ("/missing", {"entity": "dog.n.01", "k": 1001}, "invalid"),
+        ("/similar", {"entity": "dog.n.01", "k": -1}, "invalid"),
+        ("/explain", {"head": "dog.n.01", "relation": "hypernym"}, "invalid"),
+    ],
+)
+def test_a_request_that_makes_no_sense_or_wants_too_much_is_refused(
+    api: "TestClient", path: str, body: object, code: str
+) -> None:
+    assert code_of(api.post(path, json=body)) == ({"invalid": 422, "too_large": 413}[code], code)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"null", b"\xff\xfe", b'{"entity": "\\ud800", "relation": "hypernym"}', b"[" * 100_000, b"1" * 9_999],
+)
+def test_a_body_that_is_no_request_is_refused(api: "TestClient", body: bytes) -> None:
+    answer = api.post("/predict", content=body, headers={"content-type": "application/json"})
+    assert code_of(answer) == (422, "invalid")
+
+
+def test_half_a_character_in_a_key_is_no_trouble(api: "TestClient") -> None:
+    body = b'{"entity": "dog.n.01", "relation": "hypernym", "\\ud800": 1}'
+    answer = api.post("/predict", content=body, headers={"content-type": "application/json"})
+    assert code_of(answer) == (422, "invalid")
+
+
+def test_a_misspelt_field_is_named(api: "TestClient") -> None:
+    message = error_of(api.post("/predict", json={**DOG, "directoin": "tail"}))["message"]
+    assert "directoin" in message

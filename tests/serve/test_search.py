@@ -1,0 +1,127 @@
+import difflib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmem.graph.names import Names
+from hmem.serve import search
+from hmem.serve.search import Search, letters, trigrams
+
+NAMES = [
+    "wolf.n.01",
+    "timber_wolf.n.01",
+    "wolf_pup.n.01",
+    "werewolf.n.01",
+    "Wolfgang Amadeus",
+    "golf.n.01",
+    "42",
+    "\N{SNOWMAN}",
+    "狼",
+]
+
+
+def made(names: list[str]) -> Search:
+    found = Search()
+    found.extend(names)
+    return found
+
+
+def find(typed: str, names: list[str] = NAMES, limit: int = 20, weights: list[int] | None = None) -> list[str]:
+    return [names[number] for number in made(names).find(typed, weights or [0] * len(names), limit)]
+
+
+def test_the_better_the_match_the_earlier() -> None:
+    assert find("wolf")[:5] == ["Wolfgang Amadeus", "wolf.n.01", "wolf_pup.n.01", "timber_wolf.n.01", "werewolf.n.01"]
+    assert find("wolf n 01")[0] == "wolf.n.01"  # the whole name
+    assert find("amadeus")[0] == "Wolfgang Amadeus"
+    assert find("ewol")[0] == "werewolf.n.01"
+
+
+def test_of_equally_good_ones_the_weightiest_comes_first() -> None:
+    assert find("wolf", weights=[1, 9, 5, 9, 0, 0, 0, 0, 0])[:3] == ["wolf_pup.n.01", "wolf.n.01", "Wolfgang Amadeus"]
+
+
+@pytest.mark.parametrize("typed", ["TIMBER wolf", "timber-wolf", "timberwolf.", "  timber_wolf"])
+def test_case_and_punctuation_do_not_count(typed: str) -> None:
+    assert find(typed, limit=1) == ["timber_wolf.n.01"]
+
+
+@pytest.mark.parametrize("typed", ["tmber_wolf", "timbre wolf", "timber wlf"])
+def test_what_is_misspelt_is_found_by_likeness(typed: str) -> None:
+    assert find(typed)[0] == "timber_wolf.n.01"
+
+
+def test_other_scripts_and_none() -> None:
+    assert find("狼") == ["狼"]
+    assert find("\N{SNOWMAN}") == ["\N{SNOWMAN}"]
+    assert find("") == []
+    assert find("!?") == []
+    assert find("wolf", []) == []
+
+
+def test_names_that_come_later_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "BLOCK", 2)
+    growing = Search()
+    for place, name in enumerate(NAMES):
+        growing.extend([name])
+        assert len(growing) == place + 1
+        for typed in ("wolf", "timbr wolf", "4"):
+            assert growing.find(typed, [0] * (place + 1), 5) == made(NAMES[: place + 1]).find(
+                typed, [0] * (place + 1), 5
+            )
+
+
+def rank(typed: str, name: str) -> int:
+    """The slow and obvious version: 0 for the whole name, 1 for its beginning, 2 for that of a word, 3 for any part."""
+    wanted, words = letters(typed), search.words(name)
+    if letters(name) == wanted:
+        return 0
+    if letters(name).startswith(wanted):
+        return 1
+    if any(word.startswith(wanted) for word in words):
+        return 2
+    return 3 if wanted in letters(name) or any(wanted in word for word in words) else 4
+
+
+TEXT = st.text("ab._ ß\n", max_size=8)
+
+
+@given(names=st.lists(TEXT, unique=True, max_size=12), typed=TEXT.filter(letters))
+def test_finding_agrees_with_looking_at_every_name(names: list[str], typed: str) -> None:
+    found = made(names).find(typed, [0] * len(names), 50)
+    assert len(set(found)) == len(found)
+    parts = [number for number in range(len(names)) if rank(typed, names[number]) < 4]
+    expected = sorted(parts, key=lambda number: (rank(typed, names[number]), names[number]))
+    assert found[: len(parts)] == expected
+
+
+@given(names=st.lists(TEXT, max_size=12), typed=TEXT)
+def test_likeness_is_the_share_of_common_pieces(names: list[str], typed: str) -> None:
+    wanted = trigrams(letters(typed))
+    expected = {}
+    for number, name in enumerate(names):
+        pieces = trigrams(letters(name))
+        # pieces of a name count each time they occur, so that repeating itself makes no name more alike
+        size = max(1, len(letters(name)))
+        share = len(wanted & pieces) / (len(wanted) + size - len(wanted & pieces)) if wanted else 0.0
+        if share > search.LEAST_ALIKE:
+            expected[number] = share + difflib.SequenceMatcher(None, letters(typed), letters(name)).ratio()
+    found = made(names).alike(typed, 50)
+    assert set(found) == set(expected)
+    values = [expected[number] for number in found]
+    assert values == sorted(values, reverse=True)
+
+
+def test_the_closest_names_are_those_of_the_library() -> None:
+    names = [f"{word}.n.0{number}" for word in ("dog", "wolf", "timber_wolf", "canine", "feline") for number in (1, 2)]
+    found = made(names)
+    for typed in ("timbr_wolf.n.01", "felin.n.02", "dogs.n.01", "cnine.n.02"):
+        assert names[found.alike(typed, 1)[0]] == Names("entity", names).closest(typed, 1)[0]
+
+
+def test_a_single_letter_is_enough_and_cheap_matches_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"a{number}" for number in range(100)]
+    monkeypatch.setattr(search, "MOST_OF_A_KIND", 30)
+    assert len(made(names).find("a", np.zeros(100, dtype=np.int64), 20)) == 20

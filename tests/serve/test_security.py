@@ -1,0 +1,144 @@
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from hmem.serve.metrics import Metrics
+from hmem.serve.security import HEADERS, Guard, host_name
+from hmem.serve.settings import Settings
+from tests.serve.clients import DOG, code_of, fact
+from tests.serve.conftest import Serve
+
+if TYPE_CHECKING:
+    from starlette.testclient import TestClient
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "localhost:9", "LOCALHOST.", "[::1]:8000"])
+def test_names_of_this_machine_are_ours(api: "TestClient", host: str) -> None:
+    assert api.get("/health", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "[::2]"])
+def test_another_name_that_points_here_is_refused(api: "TestClient", host: str) -> None:
+    for method, path in (("GET", "/graph"), ("GET", "/"), ("GET", "/health"), ("POST", "/predict")):
+        assert code_of(api.request(method, path, headers={"host": host}, json=DOG)) == (403, "forbidden")
+
+
+def test_a_name_can_be_made_ours(serve: Serve, zoo: Path) -> None:
+    api = serve(zoo, host_names=frozenset({"zoo.example"}))
+    assert api.get("/health", headers={"host": "zoo.example"}).status_code == 200
+    assert api.get("/health", headers={"host": "127.0.0.1"}).status_code == 200
+    assert code_of(api.get("/health", headers={"host": "other.example"})) == (403, "forbidden")
+
+
+def test_elsewhere_any_name_will_do_unless_some_are_given(serve: Serve, zoo: Path) -> None:
+    assert serve(zoo, host="0.0.0.0").get("/health", headers={"host": "any.example"}).status_code == 200
+    api = serve(zoo, host="0.0.0.0", host_names=frozenset({"zoo.example", "127.0.0.1"}))
+    assert code_of(api.get("/health", headers={"host": "any.example"})) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [("a.example:80", "a.example"), ("A.example.", "a.example"), ("[::1]:8", "::1"), ("[::1", "::1"), ("", "")],
+)
+def test_the_name_in_a_host_header(host: str, name: str) -> None:
+    assert host_name(host) == name
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:81", "http://[", "ftp://127.0.0.1"]
+)
+def test_a_page_of_another_site_may_not_send(api: "TestClient", origin: str) -> None:
+    body = {"facts": [fact("a", "hypernym", "dog.n.01")]}
+    for method, path in (("POST", "/facts"), ("DELETE", "/facts"), ("POST", "/predict")):
+        answer = api.request(method, path, json=body, headers={"origin": origin})
+        assert code_of(answer) == (403, "forbidden")
+    assert api.get("/graph", headers={"origin": origin}).json()["moment"] == 1  # read, but no page can see it:
+    assert "access-control-allow-origin" not in api.get("/graph", headers={"origin": origin}).headers
+
+
+def test_our_own_page_may(api: "TestClient") -> None:
+    for origin in ("http://127.0.0.1", "https://127.0.0.1"):
+        assert api.post("/predict", json=DOG, headers={"origin": origin}).status_code == 200
+
+
+def test_a_form_of_another_site_cannot_even_pretend(api: "TestClient") -> None:
+    body = '{"facts": [{"head": "a", "relation": "hypernym", "tail": "dog.n.01"}]}'
+    answer = api.post("/facts", content=body, headers={"content-type": "text/plain"})
+    assert code_of(answer) == (422, "invalid")
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/nowhere", "/static/nothing", "/openapi.json"])
+def test_every_response_has_the_headers(api: "TestClient", path: str) -> None:
+    headers = api.get(path).headers
+    assert {name: headers[name] for name in HEADERS} == HEADERS
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["cache-control"] in ("no-store", "no-cache")
+    assert code_of(api.get(path, headers={"host": "evil.example"})) == (403, "forbidden")
+    refused = api.get(path, headers={"host": "evil.example"}).headers
+    assert refused["content-security-policy"] == headers["content-security-policy"]
+
+
+def test_a_body_has_a_limit(api: "TestClient") -> None:
+    assert code_of(api.post("/predict", content=b" " * (1 << 20) + b"{}")) == (413, "too_large")
+    pieces = (b" " * 100_000 for _ in range(11))
+    assert code_of(api.post("/predict", content=pieces)) == (413, "too_large")  # of which nobody said how long it is
+    padded = b" " * 1_000_000 + b'{"entity": "dog.n.01", "relation": "hypernym"}'
+    assert api.post("/predict", content=padded, headers={"content-type": "application/json"}).status_code == 200
+
+
+# The guard by itself
+
+
+def guarded(app: Any, messages: list[Message], **settings: Any) -> list[Message]:
+    """What a guard in front of an application sends for one request."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        if not messages:
+            await asyncio.sleep(3600)
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/x", "headers": [(b"host", b"localhost")]}
+    guard = Guard(app, Settings(**settings), Metrics(), frozenset())
+    asyncio.run(guard(scope, receive, send))
+    return sent
+
+
+async def broken(scope: Scope, receive: Receive, send: Send) -> None:
+    raise RuntimeError("with a secret in it")
+
+
+async def broken_later(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    raise RuntimeError("with a secret in it")
+
+
+WHOLE: Message = {"type": "http.request", "body": b"", "more_body": False}
+
+
+def test_a_mistake_inside_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    start, body = guarded(broken, [dict(WHOLE)])
+    assert start["status"] == 500
+    assert b'"code":"internal"' in body["body"]
+    assert b"secret" not in body["body"]
+    assert "with a secret in it" in caplog.text
+    assert caplog.records[0].levelno == logging.ERROR
+
+
+def test_a_mistake_in_the_middle_of_an_answer_ends_it(caplog: pytest.LogCaptureFixture) -> None:
+    assert [message["type"] for message in guarded(broken_later, [dict(WHOLE)])] == ["http.response.start"]
+    assert "with a secret in it" in caplog.text
+
+
+def test_a_request_that_never_ends_is_given_up() -> None:
+    start, body = guarded(broken, [{"type": "http.request", "body": b"a", "more_body": True}], timeout=0.01)
+    assert start["status"] == 503
+    assert b'"code":"timeout"' in body["body"]
