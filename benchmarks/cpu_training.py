@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--set", dest="assignments", action="append", default=[])
     parser.add_argument("--pykeen", help="an interpreter with PyKEEN 1.11")
+    parser.add_argument("--pykeen-rate", default="1e-3", help="its learning rate")
     parser.add_argument("--json")
     given = parser.parse_args()
     config = from_dict(
@@ -75,7 +76,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             write_files(dataset, Path(folder))
             for name in ("RESCAL", "ComplEx"):
-                command = [given.pykeen, str(peer), folder, name, str(60 * given.minutes)]
+                command = [given.pykeen, str(peer), folder, name, str(60 * given.minutes), given.pykeen_rate]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 rows.append(json.loads(done.stdout.splitlines()[-1]))
                 print(rows[-1])

@@ -18,6 +18,7 @@ from pykeen.training.callbacks import TrainingCallback
 from pykeen.triples import TriplesFactory
 
 folder, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+learning_rate = float(sys.argv[4]) if len(sys.argv) > 4 else 1e-3
 train = TriplesFactory.from_path(f"{folder}/train.tsv", create_inverse_triples=True)
 valid = TriplesFactory.from_path(
     f"{folder}/valid.tsv", entity_to_id=train.entity_to_id, relation_to_id=train.relation_to_id
@@ -44,7 +45,9 @@ pairs = {(h, r) for h, r, _ in train.mapped_triples.tolist()} | {
     (t, r + train.real_num_relations) for _, r, t in train.mapped_triples.tolist()
 }
 PER_PAIR = train.num_triples / len(pairs)  # each triple stands in two pairs, one per direction
-loop = LCWATrainingLoop(model=model, triples_factory=train, optimizer=torch.optim.Adam(model.parameters(), lr=1e-3))
+loop = LCWATrainingLoop(
+    model=model, triples_factory=train, optimizer=torch.optim.Adam(model.parameters(), lr=learning_rate)
+)
 STARTED = time.perf_counter()
 with contextlib.suppress(OutOfTimeError):
     loop.train(triples_factory=train, num_epochs=10_000, batch_size=256, use_tqdm=False, callbacks=[Clock()])
@@ -62,6 +65,7 @@ print(
         {
             "model": name,
             "dim": dim,
+            "learning_rate": learning_rate,
             "seconds": spent,
             "facts_per_second": Clock.triples / spent,
             "valid_mrr": float(found.get_metric("both.realistic.inverse_harmonic_mean_rank")),
