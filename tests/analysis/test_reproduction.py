@@ -89,7 +89,7 @@ def test_a_trained_model_is_only_ranked(toy: Dataset, where: Surroundings, monke
     before = reproduce(RUN, toy, ["train"], where) or []
     assert stage_of(read_lines(where.results), RUN, where.models) == "to rank"
     assert missing_graphs(read_lines(where.results), RUN) == ["train+valid"]
-    monkeypatch.setattr(reproduction, "train", no_training)
+    monkeypatch.setattr(reproduction, "train_in", no_training)
     after = reproduce(RUN, toy, GRAPHS, where) or []
     assert after[0]["protocols"] == before[0]["protocols"]
     assert len(read_lines(where.results)) == 3
@@ -99,7 +99,7 @@ def test_retraining_starts_from_nothing(toy: Dataset, where: Surroundings, monke
     first = reproduce(RUN, toy, ["train"], where) or []
     again = reproduce(RUN, toy, ["train"], dataclasses.replace(where, retrain=True)) or []
     assert again[0]["protocols"] == first[0]["protocols"]  # the same seed
-    monkeypatch.setattr(reproduction, "train", no_training)
+    monkeypatch.setattr(reproduction, "train_in", no_training)
     with pytest.raises(AssertionError, match="trained already"):
         reproduce(RUN, toy, ["train"], dataclasses.replace(where, retrain=True))
 
@@ -107,7 +107,7 @@ def test_retraining_starts_from_nothing(toy: Dataset, where: Surroundings, monke
 def test_a_model_of_other_data_is_not_used(toy: Dataset, where: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
     reproduce(RUN, toy, ["train"], where)
     toy.vocab.entities.add("somebody new")
-    monkeypatch.setattr(reproduction, "train", no_training)
+    monkeypatch.setattr(reproduction, "train_in", no_training)
     with pytest.raises(AssertionError, match="trained already"):
         reproduce(RUN, toy, ["train"], where)
 

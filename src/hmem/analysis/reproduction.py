@@ -16,24 +16,22 @@ import torch
 
 from hmem.analysis.results import BASELINES, Line, append_line, find_baseline, find_run, line_of
 from hmem.analysis.rows import GRAPHS, Row, Run
+from hmem.analysis.run_folder import LOG, RUN, STATE, cost_of, train_in
 from hmem.config import to_dict
 from hmem.errors import CheckpointError
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import current_commit, report
-from hmem.evaluation.validation import Validator
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.registry import counts
-from hmem.model.checkpoint import SavedModel, load, read_tensors, save, write_tensors
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.checkpoint import SavedModel, load, read_tensors, save
+from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
-from hmem.training.loop import Hooks, Outcome, Progress, train
+from hmem.training.loop import Outcome, Progress
 from hmem.training.state import State
 
 if sys.platform != "win32":
     import fcntl
-
-RUN, STATE, LOG = "run.json", "training.safetensors", "log.jsonl"  # as `hmem train` names them
 
 Stage = Literal["done", "to rank", "to resume", "to train"]
 
@@ -104,32 +102,18 @@ def fit(run: Run, dataset: Dataset, folder: Path, where: Surroundings) -> SavedM
         folder.mkdir(parents=True, exist_ok=True)
         (folder / LOG).unlink(missing_ok=True)
         (folder / RUN).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-    validator = Validator(dataset, run.config.training.validation_queries, where.device)
-    with (folder / LOG).open("a", encoding="utf-8") as log:
-
-        def progress(now: Progress) -> None:
-            log.write(json.dumps({name: getattr(now, name) for name in now.__dataclass_fields__}) + "\n")
-            log.flush()
-            if where.progress is not None:
-                where.progress(now)
-
-        outcome = train(
-            run.config,
-            dataset.train,
-            dataset.num_entities,
-            dataset.num_relations,
-            device=where.device,
-            hooks=Hooks(
-                validate=lambda model: validator(ModelScorer(model, validator.graph)),
-                progress=progress,
-                checkpoint=lambda now: write_tensors(folder / STATE, *now.to_tensors()),
-                stop=where.stop,
-            ),
-            resume=state,
-        )
+    outcome, graph = train_in(
+        folder,
+        run.config,
+        dataset,
+        device=where.device,
+        progress=where.progress,
+        stop=where.stop,
+        resume=state,
+    )
     if outcome.stopped == "interrupted":
         return None
-    saved = _saved(run, dataset, outcome, validator)
+    saved = _saved(run, dataset, outcome, graph)
     save(folder, saved)
     (folder / STATE).unlink(missing_ok=True)
     return saved
@@ -209,17 +193,11 @@ def _interrupted(folder: Path, about: dict[str, Any]) -> State | None:
     return None
 
 
-def _saved(run: Run, dataset: Dataset, outcome: Outcome, validator: Validator) -> SavedModel:
+def _saved(run: Run, dataset: Dataset, outcome: Outcome, graph: FrozenIndex) -> SavedModel:
     """The model with what its training took, as `hmem train` keeps it."""
-    model: HMem = outcome.model
-    facts = {
-        "training_seconds": round(outcome.seconds, 1),
-        "epochs": round(outcome.epochs, 2),
-        "stopped": outcome.stopped,
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
-    }
+    model, facts = outcome.model, cost_of(outcome)
     made = report(
-        ModelScorer(model, validator.graph),
+        ModelScorer(model, graph),
         dataset,
         model=run.row.preset,
         split="valid",

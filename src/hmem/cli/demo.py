@@ -135,7 +135,7 @@ def _ask(
         )
         console.print(f"          {_reason(model, dataset, index, asked, role, answer)}", style="dim")
     if not likely:
-        console.print(f"  nothing {'else ' if known else ''}above {LIKELY:.0%}", style="dim")
+        console.print(f"  nothing {'else ' if known else ''}above {LIKELY}", style="dim")
     console.print()
 
 

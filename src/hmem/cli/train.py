@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from hmem.evaluation.report import Report
     from hmem.graph.dataset import Dataset
     from hmem.model.index import FrozenIndex
-    from hmem.training.loop import Outcome, Progress
+    from hmem.training.loop import Outcome
     from hmem.training.state import State
-
-RUN, STATE, LOG = "run.json", "training.safetensors", "log.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +106,8 @@ def train(
 
 def _trained_moment(out: Path) -> int | None:
     """The moment of the knowledge base that an interrupted run took its facts from."""
+    from hmem.analysis.run_folder import RUN
+
     try:
         before = json.loads((out / RUN).read_text(encoding="utf-8"))["data"]
     except (OSError, ValueError, KeyError):  # `_prepare` says what is wrong
@@ -117,6 +117,7 @@ def _trained_moment(out: Path) -> int | None:
 
 def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, overwrite: bool) -> "State | None":
     """Make the folder ready: a new run, or the state of the one to go on with."""
+    from hmem.analysis.run_folder import LOG, RUN, STATE
     from hmem.config import to_dict
     from hmem.model.checkpoint import read_tensors
     from hmem.training.state import State
@@ -141,37 +142,18 @@ def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, ove
 
 
 def _run(job: Job, state: "State | None") -> None:
+    from hmem.analysis.run_folder import train_in
     from hmem.cli.progress import training_progress
-    from hmem.evaluation.validation import Validator
-    from hmem.model.checkpoint import write_tensors
-    from hmem.model.hmem import ModelScorer
-    from hmem.model.index import FrozenIndex
-    from hmem.training.loop import Hooks, train
 
-    dataset, out, quiet = job.dataset, job.out, job.json_path == "-"
-    validator = None
-    if len(dataset.valid):
-        validator = Validator(dataset, job.config.training.validation_queries, job.device)
-    graph = validator.graph if validator else FrozenIndex(dataset.inference_graph("train"), job.device)
-    with (out / LOG).open("a", encoding="utf-8") as log, training_progress(quiet) as show, stop_on_ctrl_c() as stopped:
-
-        def progress(now: "Progress") -> None:
-            show(now)
-            log.write(json.dumps({name: getattr(now, name) for name in now.__dataclass_fields__}) + "\n")
-            log.flush()
-
-        outcome = train(
+    quiet = job.json_path == "-"
+    with training_progress(quiet) as show, stop_on_ctrl_c() as stopped:
+        outcome, graph = train_in(
+            job.out,
             job.config,
-            dataset.train,
-            dataset.num_entities,
-            dataset.num_relations,
+            job.dataset,
             device=job.device,
-            hooks=Hooks(
-                validate=(lambda model: validator(ModelScorer(model, graph))) if validator else None,
-                progress=progress,
-                checkpoint=lambda now: write_tensors(out / STATE, *now.to_tensors()),
-                stop=lambda: bool(stopped),
-            ),
+            progress=show,
+            stop=lambda: bool(stopped),
             resume=state,
         )
     if outcome.stopped == "interrupted":
@@ -183,15 +165,11 @@ def _run(job: Job, state: "State | None") -> None:
 
 def _finish(job: Job, outcome: "Outcome", graph: "FrozenIndex") -> None:
     """Measure the model, save it, say so; and only then let a knowledge base use it."""
+    from hmem.analysis.run_folder import STATE, cost_of
     from hmem.cli.show import show_reports
     from hmem.model.checkpoint import SavedModel, save
 
-    extra = {
-        "training_seconds": round(outcome.seconds, 1),
-        "epochs": round(outcome.epochs, 2),
-        "stopped": outcome.stopped,
-        "parameters": sum(parameter.numel() for parameter in outcome.model.parameters()),
-    }
+    extra = cost_of(outcome)
     made, calibration = _measured(job, outcome, graph, extra) if len(job.dataset.valid) else (None, None)
     metrics: dict[str, Any] = {"reports": [made.to_dict()] if made else [], "training": extra}
     if calibration is not None:
@@ -230,11 +208,12 @@ def _measured(
     job: Job, outcome: "Outcome", graph: "FrozenIndex", extra: dict[str, Any]
 ) -> "tuple[Report, Calibration | None]":
     """What the validation facts say of the model: its figures, and what its scores are worth."""
+    from hmem.config import to_dict
     from hmem.evaluation.calibration import calibrate
     from hmem.evaluation.report import report
     from hmem.model.hmem import ModelScorer
 
-    settings = {"preset": job.preset, **json.loads((job.out / RUN).read_text())["config"]}
+    settings = {"preset": job.preset, **to_dict(job.config)}
     scorer = ModelScorer(outcome.model, graph)
     made = report(
         scorer,

@@ -33,7 +33,7 @@ class Directory:
         self._store = store
         self._lock = threading.Lock()
         self._tables = {"entity": _Table(), "relation": _Table()}
-        self._seen: tuple[int, int] | None = None  # version and moment
+        self._moment: int | None = None  # of the store, when it was last looked at
         self.refresh()
 
     def refresh(self) -> None:
@@ -93,16 +93,14 @@ class Directory:
             return [table.names[number] for number in table.search.alike(name, NEAR)]
 
     def _refresh(self) -> None:
-        seen = self._store.version, self._store.moment
-        if seen == self._seen:
+        if self._store.moment == self._moment:
             return
         entities, relations = self._tables["entity"], self._tables["relation"]
-        moment = 0 if self._seen is None else self._seen[1]
-        changes = self._store.changes_since(moment, len(entities.names), len(relations.names))
+        changes = self._store.changes_since(self._moment or 0, len(entities.names), len(relations.names))
         entities.extend(changes.entities)
         relations.extend(changes.relations)
         self._count(changes)
-        self._seen = seen[0], changes.moment
+        self._moment = changes.moment
 
     def _count(self, changes: Changes) -> None:
         for facts, sign in ((changes.added, 1), (changes.removed, -1)):
