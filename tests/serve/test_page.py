@@ -1,6 +1,7 @@
 """The page, as people use it: in a real browser, against a real server, with a small trained model."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -483,6 +484,31 @@ def test_without_the_right_to_write_there_is_no_form(visit: Visit) -> None:
     page.open_answer("fox.n.01")
     assert not page.all("#adding")
     assert not page.all(".reasons .store")
+
+
+SLOW = """
+const soon = window.fetch;
+window.fetch = (...call) => new Promise((done) => setTimeout(() => done(soon(...call)), 700));
+"""
+
+
+@pytest.mark.parametrize("act", ["undo", "add"])
+def test_what_is_finished_late_leaves_the_focus_to_who_writes(page: Page, act: str) -> None:
+    page.open(**ASKED)
+    page.answers()
+    page.add(*MIRROR)
+    page.until(lambda: page.all(".changes .undo"), "it is added")
+    page.until(lambda: page.run("return document.activeElement.id") == "edit-head", "the focus is at the next end")
+    if act == "add":
+        page.write("#edit-head", "lynx.n.02")
+    page.run(SLOW)
+    page.click(".changes .undo" if act == "undo" else "#edit-add")
+    page.click("#edit-relation")
+    page.until(lambda: len(page.all(".changes li")) == (0 if act == "undo" else 2), "it is done")
+    page.write("#edit-relation", "_member_meronym")
+    time.sleep(2)  # the rest of the page has come by now
+    assert page.run("return document.activeElement.id") == "edit-relation"
+    assert page.run("return document.getElementById('edit-relation').value") == "_member_meronym"
 
 
 def test_the_token_is_asked_for_once(visit: Visit, tmp_path: Path) -> None:

@@ -115,15 +115,19 @@ export class Edit {
 
   async submit(event) {
     event.preventDefault();
-    const fact = [this.head.value, this.relation.value, this.tail.value];
+    const fact = this.written();
+    const before = document.activeElement;
     this.button.disabled = true;
     const done = await this.change("added", fact);
     this.button.disabled = false;
-    if (!done) return;
+    if (!done || String(this.written()) !== String(fact)) return; // somebody writes the next one already
     this.dirty = false;
     const next = this.head.value === this.subject ? this.tail : this.head; // the end that is not the page's own
-    next.focus();
-    next.select();
+    if (moveFocus(before, next)) next.select();
+  }
+
+  written() {
+    return [this.head.value, this.relation.value, this.tail.value];
   }
 
   /** Store or remove a fact. True if something has changed. */
@@ -156,13 +160,22 @@ export class Edit {
   showChanges() {
     this.log.replaceChildren(...this.changes.map((change) => {
       const undo = async () => {
+        const before = document.activeElement;
         await this.change(change.kind === "added" ? "removed" : "added", change.fact, change);
-        (this.log.querySelector("button") ?? this.tail).focus();
+        moveFocus(before, this.log.querySelector("button") ?? this.tail);
       };
       const verb = el("span", { class: "verb" }, change.kind === "added" ? "Added" : "Removed");
       return el("li", {}, verb, " ", factLine(change.fact), " ", button("Undo", "quiet undo", undo));
     }));
   }
+}
+
+/** Give an element the focus, unless it has been taken elsewhere since `before` had it. True if it was given. */
+function moveFocus(before, to) {
+  const now = document.activeElement;
+  if (now !== before && now !== document.body) return false;
+  to.focus();
+  return true;
 }
 
 /** Asks for the server's token. Returns what was typed, or null. */
