@@ -75,6 +75,18 @@ def test_without_calibration_there_are_no_percentages(command: Command, uncalibr
     assert "%" not in command("explain", uncalibrated, "wolf.n.01", "hyponym", "white_wolf.n.01").out
 
 
+def test_why_somebody_large_has_no_percentages(command: Command, zoo: str) -> None:
+    with KnowledgeBase.open(zoo) as kb:
+        kb.add_many([(f"pup{number}", "hypernym", "wolf.n.01") for number in range(500)])
+    for question in (["predict", zoo, "wolf.n.01", "hyponym"], ["missing", zoo, "wolf.n.01"]):
+        code, out, err = command(*question)
+        assert code == 0
+        assert "%" not in out
+        assert "wolf.n.01 has far more facts of one kind than anything had" in " ".join(err.split())
+    assert "far more facts" in command("explain", zoo, "wolf.n.01", "hyponym", "pup1").err
+    assert "far more facts" not in command("explain", zoo, "wolf.n.01", "hyponym", "pup1", "--tail").err
+
+
 def test_a_fact_that_was_just_added_is_used(command: Command, zoo: str) -> None:
     command("facts", "add", zoo, "dire_wolf.n.01", "hypernym", "wolf.n.01")
     asked = ("predict", zoo, "dire_wolf.n.01", "hyponym", "--tail", "-k", 18)

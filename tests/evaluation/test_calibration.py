@@ -23,6 +23,7 @@ from hmem.evaluation.calibration import (
 )
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
+from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
@@ -187,6 +188,25 @@ def test_json_gives_back_the_same_probabilities() -> None:
     assert read.to_dict() == made.to_dict()
 
 
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 5)), max_size=60))
+def test_the_largest_of_each_role_are_those_of_a_loop(facts: list[tuple[int, int, int]]) -> None:
+    graph = Neighborhoods.build(as_triples(facts), 6, 3)
+    expected = [max(len(graph.answers(entity, role)) for entity in range(6)) for role in range(6)]
+    assert calibration.largest(graph).tolist() == expected
+
+
+def test_it_speaks_of_entities_about_as_large_as_those_of_training() -> None:
+    made = replace(some_calibration(), most=np.array([100, 1, 0]))
+    assert made.covers(np.repeat([0, 1, 2], [200, 20, 20]))
+    assert made.covers(np.empty(0, dtype=np.int64))
+    assert not made.covers(np.repeat([0, 1], [201, 1]))
+    assert not made.covers(np.full(21, 2))
+    assert some_calibration().covers(np.full(10_000, 2))  # an older one does not know
+    read = Calibration.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert read.most is not None
+    assert read.most.tolist() == [100, 1, 0]
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -201,6 +221,7 @@ def test_json_gives_back_the_same_probabilities() -> None:
         {"any_steps": {"log_p": [-2.0], "probability": [-1.0]}},
         {"any_steps": ...},
         {"error": ...},
+        {"most": ["many"]},
     ],
 )
 def test_what_is_not_a_calibration_is_refused(change: dict[str, Any]) -> None:
@@ -270,7 +291,7 @@ def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.M
         assert scorer.largest_batch == (1 if budget else len(questions))
         made = calibrate(scorer, dataset_of(train, valid), depth=4)
         assert made is not None
-        assert replace(made, any_steps=None).to_dict() == calibration_of(*found).to_dict()
+        assert replace(made, any_steps=None, most=None).to_dict() == calibration_of(*found).to_dict()
 
 
 def test_of_any_question_about_an_entity_less_is_true() -> None:

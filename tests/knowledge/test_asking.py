@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,27 @@ def test_probabilities_are_those_of_the_calibration(make_base: MakeBase, calibra
     missing = [row.probability or 0.0 for row in kb.missing("wolf.n.01", 50)]
     assert missing == sorted(missing, reverse=True)
     assert "%" in repr(found)
+
+
+def test_who_has_outgrown_all_of_training_has_no_probability(make_base: MakeBase, calibrated: Path) -> None:
+    made = replace(some_calibration(), most=np.array([2, 3, 1, 1, 2, 3, 1, 1]))
+    (calibrated / "metrics.json").write_text(json.dumps({"calibration": made.to_dict()}))
+    kb = make_base(None)
+    kb.use_model(calibrated)
+    pups = [(f"pup{number}", "hypernym", "dog.n.01") for number in range(30)]
+    before = kb.predict("dog.n.01", "hyponym")
+    kb.add_many(pups)
+    assert kb.has_outgrown("dog.n.01")
+    asked = ("dog.n.01", "hypernym", "cat.n.01")
+    tables = kb.predict(*asked[:2]), kb.missing("dog.n.01"), kb.score_many([asked]), [kb.explain(*asked)]
+    for table in tables:
+        assert {row.probability for row in table} == {None}
+    assert not kb.has_outgrown("pup0")
+    both = kb.score_many([asked, ("pup0", "hypernym", "cat.n.01")])
+    assert [row.probability is None for row in both] == [True, False]
+    kb.remove_many(pups)
+    assert kb.predict("dog.n.01", "hyponym").to_dicts() == before.to_dicts()
+    assert all(row.probability is not None for row in before)
 
 
 def test_a_calibration_that_cannot_be_read_is_told(tmp_path: Path, model_folder: ModelFolder) -> None:

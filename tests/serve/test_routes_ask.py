@@ -1,4 +1,6 @@
+import json
 import math
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +77,19 @@ def test_k_and_what_is_known_have_sensible_defaults(api: "TestClient") -> None:
 def test_probabilities_are_calibrated(api: "TestClient") -> None:
     rows = api.post("/predict", json={**DOG, "known": False}).json()["results"][0]["answers"]
     assert {row["probability"] for row in rows} <= {0.125, 0.875}
+
+
+def test_who_has_outgrown_all_of_training_has_none(toy_model: Path, tmp_path: Path, serve: Serve) -> None:
+    folder = Path(shutil.copytree(toy_model, tmp_path / "model"))
+    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics["calibration"]["most"] = [1] * 8
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    pups = [(f"pup{number}", "hypernym", "dog.n.01") for number in range(30)]
+    KnowledgeBase.create(tmp_path / "large.kb", model=folder, facts=[*TOY_FACTS, *pups]).close()
+    api = serve(tmp_path / "large.kb")
+    for entity, has_any in (("dog.n.01", False), ("pup1", True)):
+        (result,) = api.post("/predict", json={"entity": entity, "relation": "hypernym"}).json()["results"]
+        assert {answer["probability"] is not None for answer in result["answers"]} == {has_any}
 
 
 def test_facts_are_scored_with_their_rank(api: "TestClient", zoo: Path) -> None:

@@ -39,6 +39,7 @@ def predict(
         entity, relation = find.entity(entity), find.relation(relation)
         direction: Direction = "head" if tail else "tail"
         found = base.predict(entity, relation, k, direction=direction, new_only=not everything)
+        warn_if_outgrown(base, entity)
     question = {"head": None if tail else entity, "relation": relation, "tail": entity if tail else None}
     if output.written(json_path, {"question": question, "answers": found.to_dicts()}):
         return
@@ -57,6 +58,7 @@ def missing(
     with opened(kb, device) as (base, find):
         entity = find.entity(entity)
         found = base.missing(entity, k)
+        warn_if_outgrown(base, entity)
     if output.written(json_path, {"entity": entity, "facts": found.to_dicts()}):
         return
     show_predictions(found, f"Missing about {output.cell(entity)}", ["head", "relation", "tail"], stored=False)
@@ -99,6 +101,7 @@ def explain(
     with opened(kb, device) as (base, find):
         head, relation, tail = find.entity(head), find.relation(relation), find.entity(tail)
         found = base.explain(head, relation, tail, direction="head" if of_tail else "tail")
+        warn_if_outgrown(base, tail if of_tail else head)
     if output.written(
         json_path,
         {
@@ -121,6 +124,15 @@ def opened(kb: Path, device: str) -> "Iterator[tuple[KnowledgeBase, Finder]]":
 
     with KnowledgeBase.open(kb, read_only=True, device=options.resolve_device(device)) as base:
         yield base, Finder(base.store)
+
+
+def warn_if_outgrown(base: "KnowledgeBase", entity: str) -> None:
+    """Say why answers about an entity have no probability, if that is why."""
+    if base.has_outgrown(entity):
+        output.note(
+            f"{entity} has far more facts of one kind than anything had when the model was trained, so its answers "
+            f"have no probability and may be wrong. Training anew helps: hmem train --from {base.path} --out DIR"
+        )
 
 
 def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequence[str], *, stored: bool) -> None:

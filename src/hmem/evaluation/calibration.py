@@ -15,6 +15,9 @@ steps of their own, counted over all roles of the same entities; they are far lo
 
 The calibration error is measured on questions that had no part in the fit, by fitting each half and trying it on the
 other.
+
+All of it was counted on entities as large as those of training. One that has grown far beyond them may be answered with
+any confidence, so nothing is said of it (`Calibration.covers`).
 """
 
 from collections.abc import Mapping
@@ -31,6 +34,7 @@ from hmem.evaluation.evaluate import BUDGET, COPIES, CUDA_BUDGET, Scorer
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import queries_of
 from hmem.graph.dataset import Dataset
+from hmem.graph.neighborhoods import Neighborhoods
 
 QUESTIONS = 2000  # enough for errors of a percent, and quick
 DEPTH = 50  # candidates of each question that are looked at
@@ -38,6 +42,8 @@ BINS = 15
 ENTITIES = 500  # whose every role is considered, for questions that may have no answer
 OTHERS = 8  # roles of each that are really asked, besides those validation asks
 SHALLOW = 10  # candidates of each such question
+ROOM = 2  # an entity may have so many times as many facts of a kind as any had in training
+FEW = 20  # so many facts of a kind are never too many
 
 
 @runtime_checkable
@@ -83,6 +89,7 @@ class Calibration:
     error: float | None  # expected calibration error of all candidates, cross-fitted; None if too few to tell
     top_error: float | None  # the same of each question's best candidate alone: what people look at
     any_steps: Steps | None = None  # of questions that may have no answer at all
+    most: Int[np.ndarray, " R2"] | None = None  # how many facts an entity of the training graph had in each role
 
     def probability(
         self, log_p: Float[np.ndarray, "*shape"], *, any_question: bool = False
@@ -93,6 +100,13 @@ class Calibration:
         """
         return self.any_steps(log_p) if any_question and self.any_steps is not None else self.steps(log_p)
 
+    def covers(self, roles: Int[np.ndarray, " K"]) -> bool:
+        """Whether training had entities about as large as one whose edges have these roles."""
+        if self.most is None:
+            return True
+        counts = np.bincount(roles, minlength=len(self.most))
+        return bool((counts <= np.maximum(ROOM * self.most, FEW)).all())
+
     def to_dict(self) -> dict[str, Any]:
         """The form in which a model folder keeps it, in `metrics.json`."""
         return {
@@ -100,6 +114,7 @@ class Calibration:
             **{name: getattr(self, name) for name in NUMBERS},
             "steps": self.steps.to_dict(),
             "any_steps": None if self.any_steps is None else self.any_steps.to_dict(),
+            "most": None if self.most is None else self.most.tolist(),
         }
 
     @classmethod
@@ -110,6 +125,7 @@ class Calibration:
             return cls(
                 steps=Steps.from_dict(saved["steps"]),
                 any_steps=None if saved["any_steps"] is None else Steps.from_dict(saved["any_steps"]),
+                most=None if saved.get("most") is None else np.array(saved["most"], dtype=np.int64),
                 **{name: saved[name] for name in NUMBERS},
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -147,7 +163,11 @@ def calibrate(
         return None
     others, weights = _any_questions(asked, dataset.num_roles, seed)
     log_p, is_true, question = _look(scorer, dataset, others, SHALLOW)
-    return replace(calibration_of(*marks, seed=seed), any_steps=isotonic(log_p, is_true, weights[question]))
+    return replace(
+        calibration_of(*marks, seed=seed),
+        any_steps=isotonic(log_p, is_true, weights[question]),
+        most=largest(dataset.inference_graph("train")),
+    )
 
 
 def calibration_of(
@@ -214,6 +234,15 @@ def expected_calibration_error(
     bin_of = np.minimum((middle * bins / len(chance)).astype(np.int64), bins - 1)[place]
     gaps = np.bincount(bin_of, weights=chance - is_true, minlength=bins)
     return float(np.abs(gaps).sum() / len(chance))
+
+
+def largest(graph: Neighborhoods) -> Int[np.ndarray, " R2"]:
+    """The most edges that any entity has in each role."""
+    edges = graph.lookup(np.arange(graph.num_entities))
+    keys, counts = np.unique(edges.owner.astype(np.int64) * graph.num_roles + edges.roles, return_counts=True)
+    most = np.zeros(graph.num_roles, dtype=np.int64)
+    np.maximum.at(most, keys % graph.num_roles, counts)
+    return most
 
 
 def _drawn(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:

@@ -42,7 +42,10 @@ class Asking:
         entities = np.array([self._subject(entity) for entity, _ in questions], dtype=np.int64)
         roles = self._roles([relation for _, relation in questions], direction)
         found = self.answering.best(entities, roles, k, new_only=new_only)
-        return [self._predictions(int(e), int(r), each) for e, r, each in zip(entities, roles, found, strict=True)]
+        return [
+            self._predictions(np.full(len(each.answers), entity), np.full(len(each.answers), role), each)
+            for entity, role, each in zip(entities, roles, found, strict=True)
+        ]
 
     def judge(self, facts: Sequence[Names3], direction: str, any_question: bool = False) -> list[Prediction]:
         """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
@@ -56,10 +59,8 @@ class Asking:
             self._subject(self.live.entities.names[entity])
         for entity in {int(entity) for entity in answers}:
             self._check_answer(entity)
-        judged = self.answering.judge(asked, self._roles([fact[1] for fact in facts], direction), answers)
-        found = [self._prediction(*fact, judged, place) for place, fact in enumerate(facts)]
-        chances = self._probability(judged.log_p, any_question)
-        return [replace(each, probability=chance) for each, chance in zip(found, chances, strict=True)]
+        roles = self._roles([fact[1] for fact in facts], direction)
+        return self._predictions(asked, roles, self.answering.judge(asked, roles, answers), any_question)
 
     def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
         """The k relations that would best hold from head to tail."""
@@ -75,9 +76,7 @@ class Asking:
         _check_k(k)
         asked = self._subject(entity)
         roles, ranked = self.answering.missing(asked, k)
-        found = [self._named(asked, int(role), ranked, place) for place, role in enumerate(roles)]
-        chances = self._probability(ranked.log_p, any_question=True)  # every role was asked, sensible or not
-        return [replace(each, probability=chance) for each, chance in zip(found, chances, strict=True)]
+        return self._predictions(np.full(len(roles), asked), roles, ranked, any_question=True)  # every role was asked
 
     def similar(self, entity: str, k: int) -> list[Similar]:
         """The k entities most like this one."""
@@ -108,9 +107,25 @@ class Asking:
             fact=(head, relation, tail),
             score=parts.score,
             total=float(np.exp(parts.score)) if self.answering.model.exact is not None else parts.score,
-            probability=self._probability(np.array([explained.log_p]))[0],
+            probability=self.chances(np.array([entity]), np.array([explained.log_p]))[0],
             known=explained.known,
         )
+
+    def chances(
+        self, entities: Int[np.ndarray, " n"], log_p: Float[np.ndarray, " n"], any_question: bool = False
+    ) -> list[float | None]:
+        """The probability of each answer, where the calibration can speak of the entity that is asked about."""
+        if self.calibration is None:
+            return [None] * len(log_p)
+        outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
+        chances = self.calibration.probability(log_p, any_question=any_question).tolist()
+        return [
+            None if entity in outgrown else chance for entity, chance in zip(entities.tolist(), chances, strict=True)
+        ]
+
+    def has_outgrown(self, entity: int) -> bool:
+        """Whether it has so many more facts of a kind than any had in training that no probability can be given."""
+        return self.calibration is not None and not self.calibration.covers(self.live.graph.edges_of(entity)[0])
 
     def _subject(self, name: str) -> int:
         """The entity a question is about."""
@@ -129,29 +144,26 @@ class Asking:
         ids = np.array([self.live.relation(relation) for relation in relations], dtype=np.int64)
         return right_role(ids, self.live.num_relations) if direction == "tail" else ids
 
-    def _predictions(self, entity: int, role: int, ranked: Ranked) -> list[Prediction]:
-        return [self._named(entity, role, ranked, place) for place in range(len(ranked.answers))]
-
-    def _named(self, entity: int, role: int, ranked: Ranked, place: int) -> Prediction:
-        head, relation, tail = self.answering.fact(entity, role, int(ranked.answers[place]))
-        names = self.live.entities.names
-        return self._prediction(names[head], self.live.relations.names[relation], names[tail], ranked, place)
-
-    def _prediction(self, head: str, relation: str, tail: str, ranked: Ranked, place: int) -> Prediction:
-        return Prediction(
-            head=head,
-            relation=relation,
-            tail=tail,
-            score=float(ranked.scores[place]),
-            probability=self._probability(ranked.log_p[place : place + 1])[0],
-            known=bool(ranked.known[place]),
-            rank=int(ranked.ranks[place]),
-        )
-
-    def _probability(self, log_p: Float[np.ndarray, " n"], any_question: bool = False) -> list[float | None]:
-        if self.calibration is None:
-            return [None] * len(log_p)
-        return [float(chance) for chance in self.calibration.probability(log_p, any_question=any_question)]
+    def _predictions(
+        self, entities: Int[np.ndarray, " n"], roles: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
+    ) -> list[Prediction]:
+        """The facts that answers state, each given to the question of one entity."""
+        names, relations = self.live.entities.names, self.live.relations.names
+        found = []
+        for place, chance in enumerate(self.chances(entities, ranked.log_p, any_question)):
+            asked = int(entities[place]), int(roles[place])
+            head, relation, tail = self.answering.fact(*asked, int(ranked.answers[place]))
+            row = Prediction(
+                head=names[head],
+                relation=relations[relation],
+                tail=names[tail],
+                score=float(ranked.scores[place]),
+                probability=chance,
+                known=bool(ranked.known[place]),
+                rank=int(ranked.ranks[place]),
+            )
+            found.append(row)
+        return found
 
 
 def _check_k(k: object) -> None:

@@ -219,6 +219,11 @@ class KnowledgeBase:
             f"predict_target fills in one of three: give two of head={head!r}, relation={relation!r}, tail={tail!r}"
         )
 
+    def has_outgrown(self, entity: str) -> bool:
+        """Whether it is so much larger than anything was in training that its answers have no probability."""
+        with self.asking() as asking:
+            return asking.has_outgrown(asking.live.entity(entity))
+
     def score(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> float:
         """How well the fact answers (head, relation, ?); higher is better. A stored one counts as if it were not."""
         return self.score_many([(head, relation, tail)], direction=direction)[0].score

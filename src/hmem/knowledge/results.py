@@ -25,7 +25,7 @@ class Prediction:
     relation: str
     tail: str
     score: float  # as the model ranks; comparable within a question
-    probability: float | None  # calibrated; None where the model is not
+    probability: float | None  # calibrated; None where the model is not, or cannot speak of such entities
     known: bool  # whether the fact is stored; then the score is what it would be if it were not
     rank: int
     query: int | None = None  # which of several questions it answers, counted from 0

@@ -208,24 +208,18 @@ def answer_all(now: Asking, questions: Sequence[Question]) -> Answers:
         entities = np.array([check_entity(now, question.entity) for question in alike])
         roles = np.array([role_of(now, question.relation, question.direction) for question in alike])
         ranked = now.answering.best(entities, roles, k, new_only=not known)
-        found |= {question: _named(now, each) for question, each in zip(alike, ranked, strict=True)}
+        for question, entity, each in zip(alike, entities.tolist(), ranked, strict=True):
+            found[question] = _named(now, entity, each)
     return [found[question] for question in questions]
 
 
-def _named(now: Asking, ranked: Ranked) -> list[Answer]:
-    chances = None if now.calibration is None else now.calibration.probability(ranked.log_p).tolist()
+def _named(now: Asking, entity: int, ranked: Ranked) -> list[Answer]:
     names = now.live.entities.names
+    chances = now.chances(np.full(len(ranked.log_p), entity), ranked.log_p)
+    columns = (ranked.ranks, ranked.answers, ranked.scores, ranked.known)
     return [
-        Answer(rank, names[answer], score, None if chances is None else chances[place], known)
-        for place, (rank, answer, score, known) in enumerate(
-            zip(
-                ranked.ranks.tolist(),
-                ranked.answers.tolist(),
-                ranked.scores.tolist(),
-                ranked.known.tolist(),
-                strict=True,
-            )
-        )
+        Answer(rank, names[answer], score, chance, known)
+        for chance, rank, answer, score, known in zip(chances, *(each.tolist() for each in columns), strict=True)
     ]
 
 

@@ -19,7 +19,13 @@ Score = Annotated[
     BeforeValidator(finite),
     Field(description="Higher is better, within one question. null where nothing speaks for the answer."),
 ]
-Probability = Annotated[float | None, Field(description="Calibrated; null where the model is not.")]
+Probability = Annotated[
+    float | None,
+    Field(
+        description="Calibrated; null where the model is not, and for entities that have grown far beyond all of "
+        "those it was trained with."
+    ),
+]
 Known = Annotated[bool, Field(description="Whether the fact is stored. Then the score is what it would be if not.")]
 
 
