@@ -141,7 +141,8 @@ def test_the_best_k_are_the_first_k_of_the_full_order(
                 assert scores[above] > scores[below] or ids[above] < ids[below]
             for row, number in zip(full, ids, strict=True):
                 if not row.known:
-                    assert row.score == float(everybody[0, number])
+                    expected = float(everybody[0, number])  # bit for bit, but not among others in the same pass
+                    assert row.score == (expected if new_only else pytest.approx(expected, abs=1e-5))
 
 
 @given(

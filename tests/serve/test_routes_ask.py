@@ -66,8 +66,10 @@ def test_many_questions_at_once_have_the_answers_of_each(api: "TestClient") -> N
 
 def test_k_and_what_is_known_have_sensible_defaults(api: "TestClient") -> None:
     (result,) = api.post("/predict", json=DOG).json()["results"]
-    assert result["query"] == {**DOG, "direction": "tail", "k": 10, "known": True}
+    assert result["query"] == {**DOG, "direction": "tail", "k": 10, "known": False}
     assert len(result["answers"]) == 10
+    assert not any(row["known"] for row in result["answers"])
+    (result,) = api.post("/predict", json={**DOG, "known": True}).json()["results"]
     assert [row["name"] for row in result["answers"] if row["known"]] == ["canine.n.02"]
     asked = {"queries": [DOG, {**DOG, "k": 2}], "k": 3}
     assert [len(each["answers"]) for each in api.post("/predict", json=asked).json()["results"]] == [3, 2]
@@ -153,7 +155,7 @@ def test_a_stored_fact_that_nothing_else_speaks_for_has_no_score(api: "TestClien
     assert api.post("/facts", json={"facts": [fact("dog.n.01", "hypernym", NEW)]}).status_code == 201
     answer = api.post("/score", json={"facts": [["dog.n.01", "hypernym", NEW]]})
     assert answer.json()["results"][0]["score"] is None
-    answer = api.post("/predict", json={**DOG, "k": 1000})
+    answer = api.post("/predict", json={**DOG, "k": 1000, "known": True})
     assert [row["score"] for row in answer.json()["results"][0]["answers"] if row["name"] == NEW] == [None]
     assert code_of(api.post("/explain", json=fact("dog.n.01", "hypernym", NEW))) == (409, "no_facts")
 

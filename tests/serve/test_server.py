@@ -1,3 +1,4 @@
+import asyncio
 import http.client
 import socket
 from pathlib import Path
@@ -19,6 +20,27 @@ def test_a_port_that_is_taken_is_told() -> None:
             bind("127.0.0.1", port)
     with pytest.raises(ConfigError, match="cannot listen on 192"):
         bind("192.0.2.1", 0)  # an address that no machine has
+
+
+def test_answers_are_sent_at_once() -> None:
+    async def accepted() -> int:
+        options: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            options.set_result(
+                writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY),
+            )
+            writer.close()
+
+        with bind("127.0.0.1", 0) as bound:
+            server = await asyncio.start_server(look, sock=bound)
+            _, writer = await asyncio.open_connection(*bound.getsockname())
+            waits = await options
+            writer.close()
+            server.close()
+            return waits
+
+    assert asyncio.run(accepted())  # no packet waits for the echo of the one before
 
 
 def test_an_address_of_the_newer_kind_is_put_in_brackets() -> None:

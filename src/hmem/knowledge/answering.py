@@ -24,11 +24,12 @@ from hmem.knowledge.newcomers import LiveVectors
 from hmem.model.hmem import HMem
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import LiveIndex
-from hmem.model.query import Query
+from hmem.model.query import NOBODY, Query
 
 MOST_SCORES = 8_000_000  # questions × candidates in one pass through the model: 32 MB
 MOST_EDGES = 250_000  # of the asked entities, in one pass
 LIKELY = 0.5  # more likely than not
+Answers = Int[np.ndarray, " n"]  # to one question, by number
 DEPTH = 50  # answers of each role among which missing facts are looked for, as many as calibration looks at
 
 
@@ -59,14 +60,24 @@ class Answering:
         self, entities: Int[np.ndarray, " B"], roles: Int[np.ndarray, " B"], k: int, *, new_only: bool = True
     ) -> list[Ranked]:
         """The k best answers to each question; stored ones are left out, or scored as if they were not."""
-        found: list[Ranked] = []
-        stored: list[Int[np.ndarray, " _"]] = []
-        for rows, scores, chances in self.passes(entities, roles):
-            for question, row, chance in zip(range(rows.start, rows.stop), scores, chances, strict=True):
-                stored.append(self.live.graph.answers(int(entities[question]), int(roles[question])).astype(np.int64))
-                row[torch.from_numpy(stored[-1]).to(row.device)] = -torch.inf
-                found.append(self._ranked(row, chance, k))
-        return found if new_only else self._with_stored(found, entities, roles, stored, k)
+        count = len(entities)
+        stored = [self._stored(*pair) for pair in zip(entities.tolist(), roles.tolist(), strict=True)]
+        listed = [answers[:0] if new_only else answers for answers in stored]
+        # Every question, and once more for each stored answer that is listed, without the fact that gives it.
+        asked = np.concatenate([np.arange(count), np.repeat(np.arange(count), [len(answers) for answers in listed])])
+        targets = np.concatenate([np.full(count, NOBODY), *listed])
+        old = _unjudged(targets[count:], known=True)
+        new: dict[int, Ranked] = {}
+        for place, row, chances in self.withheld(entities[asked], roles[asked], targets):
+            question = int(asked[place])
+            if place >= count:
+                self._judge(old, place - count, row, chances, stored[question])
+                continue
+            row[torch.from_numpy(stored[question]).to(row.device)] = -torch.inf
+            new[question] = self._ranked(row, chances, k)
+        ends = np.cumsum([len(answers) for answers in listed], dtype=np.int64).tolist()
+        places = [slice(end - len(answers), end) for answers, end in zip(listed, ends, strict=True)]
+        return [_merged(new[question], old, place, k) for question, place in enumerate(places)]
 
     @torch.inference_mode()
     def judge(
@@ -75,19 +86,19 @@ class Answering:
         """Given answers to given questions, one by one, each as if it were not stored."""
         facts = [self.fact(*each) for each in np.stack([entities, roles, answers], axis=1).tolist()]
         known = np.array([self.live.graph.contains(*fact) for fact in facts], dtype=bool)
-        judged = Ranked(answers, np.empty(len(answers)), np.empty(len(answers)), known, np.empty(len(answers), int))
+        judged = _unjudged(answers, known)
         pairs, question = np.unique(np.stack([entities, roles], axis=1)[~known], axis=0, return_inverse=True)
         question = question.reshape(-1)
         in_order = np.flatnonzero(~known)[np.argsort(question, kind="stable")]
         asked_by = np.split(in_order, np.cumsum(np.bincount(question)))
         for rows, scores, chances in self.passes(pairs[:, 0], pairs[:, 1]):
-            for places, row, chance in zip(asked_by[rows], scores, chances, strict=True):
+            for pair, places, row, chance in zip(pairs[rows].tolist(), asked_by[rows], scores, chances, strict=True):
                 for place in places.tolist():
-                    self._judge(judged, place, int(entities[place]), int(roles[place]), row, chance)
+                    self._judge(judged, place, row, chance, self._stored(*pair))
         stored = np.flatnonzero(known)
         for place, row, chance in self.withheld(entities[stored], roles[stored], answers[stored]):
             place = int(stored[place])
-            self._judge(judged, place, int(entities[place]), int(roles[place]), row, chance)
+            self._judge(judged, place, row, chance, self._stored(int(entities[place]), int(roles[place])))
         return judged
 
     def passes(
@@ -115,11 +126,13 @@ class Answering:
     ) -> Iterator[tuple[int, Float[Tensor, " W"], Float[Tensor, " W"]]]:
         """The same for each question, by its place, without the stored fact that gives its target; in any order.
 
-        A model can withhold a fact from the memory that is asked. But where training did not place both ends, the fact
-        also helped to place them; then it is taken out of the graph for a while.
+        With NOBODY as its target a question is asked as it is. A model can withhold a fact from the memory that is
+        asked. But where training did not place both ends, the fact also helped to place them; then it is taken out of
+        the graph for a while.
         """
-        ends = np.stack([entities, targets], axis=1).tolist()
-        trained = np.array([all(map(self.vectors.has_trained, pair)) for pair in ends], dtype=bool)
+        ends = zip(entities.tolist(), targets.tolist(), strict=True)
+        has = self.vectors.has_trained
+        trained = np.array([target == NOBODY or (has(entity) and has(target)) for entity, target in ends], dtype=bool)
         easy = np.flatnonzero(trained)
         for rows, scores, chances in self.passes(entities[easy], roles[easy], targets[easy]):
             yield from zip(easy[rows].tolist(), scores, chances, strict=True)
@@ -185,35 +198,19 @@ class Answering:
         known = np.zeros(len(scores), dtype=bool)
         return Ranked(best.cpu().numpy(), scores, own - self._total(row), known, 1 + np.arange(len(scores)))
 
-    def _with_stored(
-        self,
-        found: list[Ranked],
-        entities: Int[np.ndarray, " B"],
-        roles: Int[np.ndarray, " B"],
-        stored: list[Int[np.ndarray, " _"]],
-        k: int,
-    ) -> list[Ranked]:
-        """New answers and stored ones in one order; the stored ones of all questions are judged together."""
-        counts = [len(answers) for answers in stored]
-        if sum(counts) == 0:
-            return found
-        old = self.judge(np.repeat(entities, counts), np.repeat(roles, counts), np.concatenate(stored))
-        ends = np.cumsum(counts).tolist()
-        places = [slice(end - count, end) for count, end in zip(counts, ends, strict=True)]
-        return [_merged(new, old, place, k) for new, place in zip(found, places, strict=True)]
+    def _stored(self, entity: int, role: int) -> Answers:
+        return self.live.graph.answers(entity, role).astype(np.int64)
 
     def _judge(
-        self, judged: Ranked, place: int, entity: int, role: int, row: Float[Tensor, " W"], chances: Float[Tensor, " W"]
+        self, judged: Ranked, place: int, row: Float[Tensor, " W"], chances: Float[Tensor, " W"], stored: Answers
     ) -> None:
-        """Write score, log_p and rank of one answer, given the scores of everybody."""
+        """Write score, log_p and rank of one answer, given the scores of everybody; the stored ones become −∞ there."""
         answer = int(judged.answers[place])
-        stored = self.live.graph.answers(entity, role).astype(np.int64)
         if answer >= len(row):  # a newcomer that this fact alone tells of
             judged.scores[place] = judged.log_p[place] = -np.inf
             judged.ranks[place] = len(row)
             return
         score = float(row[answer])
-        row = row.clone()
         row[torch.from_numpy(stored[(stored != answer) & (stored < len(row))]).to(row.device)] = -torch.inf
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
@@ -270,6 +267,13 @@ class Answering:
             stop = min(len(entities), start + max(1, min(most, fitting)))
             yield slice(start, stop)
             start = stop
+
+
+def _unjudged(answers: Int[np.ndarray, " n"], known: Bool[np.ndarray, " n"] | bool) -> Ranked:
+    """Room for what is to be said about these answers."""
+    count = len(answers)
+    is_known = np.full(count, known, dtype=bool)
+    return Ranked(answers, np.empty(count), np.empty(count), is_known, np.empty(count, dtype=np.int64))
 
 
 def _merged(new: Ranked, old: Ranked, place: slice, k: int) -> Ranked:

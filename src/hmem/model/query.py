@@ -9,6 +9,8 @@ from torch import Tensor
 
 from hmem.memory.superpose import Edges
 
+NOBODY = -1  # as a target: nothing is withheld
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Query:

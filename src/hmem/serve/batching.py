@@ -34,7 +34,7 @@ class Question:
     relation: str
     direction: Direction = "tail"
     k: int = 10
-    known: bool = True  # whether stored answers are listed too
+    known: bool = False  # whether stored answers are listed too
 
 
 @dataclass(frozen=True, slots=True)

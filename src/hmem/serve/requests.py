@@ -25,13 +25,13 @@ class In(BaseModel):
 class QuestionIn(In):
     """One question: (entity, relation, ?), or with the direction "head" (?, relation, entity)."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{**WOLF, "direction": "tail", "k": 10, "known": True}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{**WOLF, "direction": "tail", "k": 10, "known": False}]})
 
     entity: Name
     relation: Name
     direction: Direction = "tail"
     k: Count | None = None
-    known: Annotated[bool, Field(description="List stored answers too, marked as known.")] = True
+    known: Annotated[bool, Field(description="List stored answers too, marked as known.")] = False
 
 
 class QuestionsIn(In):
