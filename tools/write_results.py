@@ -8,13 +8,16 @@ Of each row the results count that have the settings and seeds of its file in be
 
 import argparse
 import difflib
+import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hmem.analysis.comparison import PAPERS_PROTOCOL, Comparison, Entry, compare, share, table_lines
+from hmem.analysis.degree import BINS, PAPER
 from hmem.analysis.results import Line, find_run, read_lines
 from hmem.analysis.rows import GRAPHS, METRICS, Row, Run, load_rows
+from hmem.analysis.studies import find_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
@@ -26,8 +29,8 @@ HEADER = """\
 <!-- Written by `python tools/write_results.py` from results/*.jsonl and benchmarks/paper. Do not edit by hand. -->
 
 The paper's tables, with our figures below the paper's. `hmem reproduce wn18` (or `fb15k`, `wn18rr`, `wngen`, `fbgen`,
-`fb15k-237`, `ablation`, `all`) trains what has no result yet, ranks the test facts and prints these tables;
-`benchmarks/paper` has the settings of every row, and `results/paper.jsonl` every run with all its figures.
+`fb15k-237`, `ablation`, `degree`, `growth`, `all`) trains what has no result yet, ranks the test facts and prints these
+tables; `benchmarks/paper` has the settings of every row, and `results/paper.jsonl` every run with all its figures.
 
 - `paper`: as printed. `typed` and `all`: ours, by who may be an answer ([evaluation.md](evaluation.md#protocols)). The
   authors' scripts rank in protocol `typed`, so that is the line to compare with the paper; the rest of the field ranks
@@ -45,9 +48,11 @@ def page(rows: Sequence[Row], lines: Sequence[Line]) -> str:
     """The whole text of docs/results.md."""
     found = compare(rows, lines, rows)
     titles = [title_of(each) for each in found]
-    contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in [*titles, "The runs"])
-    sections = ["\n".join([f"## {title}\n", *section(each)]) for title, each in zip(titles, found, strict=True)]
-    return "\n".join([HEADER, f"{contents}\n", *sections, "\n".join(["## The runs\n", *runs(rows, lines)])])
+    sections = {title: list(section(each)) for title, each in zip(titles, found, strict=True)}
+    sections |= {"Neighbourhood size": list(degree(lines)), "Facts that arrive": list(growth(lines))}
+    sections |= {"The runs": list(runs(rows, lines))}
+    contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in sections)
+    return "\n".join([HEADER, f"{contents}\n", *("\n".join([f"## {each}\n", *sections[each]]) for each in sections)])
 
 
 def title_of(comparison: Comparison) -> str:
@@ -105,6 +110,78 @@ def verdict(comparison: Comparison) -> Iterator[str]:
 def against(entry: Entry) -> str:
     assert entry.published is not None, "only what the paper has can fall short of it"
     return f"{share(entry.ours[PAPERS_PROTOCOL].mean['MRR'])} against {share(entry.published['MRR'])}"
+
+
+def degree(lines: Sequence[Line]) -> Iterator[str]:
+    """How MRR depends on the number of neighbours of the asked entity."""
+    yield (
+        "`hmem reproduce degree`. The paper says that explicit memories get better as neighbourhoods grow, and\n"
+        "implicit ones worse. The last column is the slope of the fitted line: how much MRR changes if an entity has\n"
+        "twice as many neighbours, with a 95 % interval over entities.\n"
+    )
+    for dataset in ("WN18", "FB15K"):
+        line = find_study(lines, "degree", dataset)
+        if line is None:
+            yield f"{dataset}: not run yet.\n"
+            continue
+        yield f"### {dataset}, MRR by the number of neighbours\n"
+        yield f"| model | memory | protocol | {' | '.join(BINS)} | per doubling |"
+        yield f"|---|---|---|{'---:|' * (len(BINS) + 1)}"
+        for kind, figures in PAPER.get(dataset, {}).items():
+            yield f"| paper | {kind} | | {' | '.join(map(share, figures))} | |"
+        slopes = {_who(row): row for row in line["tables"]["degree-lines"] if row["against"] != "degree"}
+        bins: dict[tuple[str, str, str], list[str]] = {}
+        for row in line["tables"]["degree-bins"]:
+            bins.setdefault(_who(row), []).append("–" if row["mrr"] is None else share(row["mrr"]))
+        for who, cells in bins.items():
+            yield f"| {' | '.join([*who, *cells, _slope(slopes[who])])} |"
+        yield ""
+        for (model, kind, protocol), row in slopes.items():
+            if kind != "baseline":
+                yield f"- {model}, `{protocol}`: {_trend(row, kind)}"
+        yield ""
+
+
+def growth(lines: Sequence[Line]) -> Iterator[str]:
+    """How MRR on entities that training never saw grows with the facts about them."""
+    yield (
+        "`hmem reproduce growth`. MRR on entities that training never saw, against the share of the facts about them\n"
+        "that is in the graph; nothing is trained in between. Means of three random orders in which the facts arrive.\n"
+    )
+    for dataset in ("WNGen", "FBGen"):
+        line = find_study(lines, "growth", dataset)
+        if line is None:
+            yield f"{dataset}: not run yet.\n"
+            continue
+        table = line["tables"]["growth"]
+        shares = list(dict.fromkeys(row["share"] for row in table))
+        yield f"### {dataset}, MRR by the share of facts in memory\n"
+        yield f"| model | memory | protocol | {' | '.join(f'{each:.0%}' for each in shares)} |"
+        yield f"|---|---|---|{'---:|' * len(shares)}"
+        for who in dict.fromkeys(map(_who, table)):
+            mine = [row for row in table if _who(row) == who]
+            means = [statistics.mean(row["mrr"] for row in mine if row["share"] == each) for each in shares]
+            yield f"| {' | '.join([*who, *map(share, means)])} |"
+        yield ""
+
+
+def _who(row: Line) -> tuple[str, str, str]:
+    return row["model"], row["kind"], row["protocol"]
+
+
+def _slope(row: Line) -> str:
+    if row["slope"] is None:
+        return "–"
+    return f"{row['slope']:+.3f} ({row['slope_low']:+.3f} to {row['slope_high']:+.3f})"
+
+
+def _trend(row: Line, kind: str) -> str:
+    """What the slope says about the paper's claim."""
+    if row["slope"] is None or row["slope_low"] <= 0 <= row["slope_high"]:
+        return "no slope that can be told from chance."
+    rises = row["slope_low"] > 0
+    agrees = rises == (kind == "explicit")
+    return f"{'better' if rises else 'worse'} with more neighbours, {'as' if agrees else 'not as'} the paper says."
 
 
 def runs(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:

@@ -237,6 +237,38 @@ def test_quick_runs_everything(run: Run, here: Path) -> None:
     assert len([line for line in lines if "row" in line]) == 90
 
 
+@pytest.mark.parametrize(("study", "tables"), [("degree", ("WN18", "FB15K")), ("growth", ("WNGen", "FBGen"))])
+def test_a_study_trains_its_rows_and_draws(run: Run, here: Path, study: str, tables: tuple[str, str]) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib, which draws")
+    code, out, _ = run(study, "--quick", "--row", "TPR*", "--models", "models")
+    assert code == 0
+    assert out.count("by the number of neighbours" if study == "degree" else "by the share of facts") == 2
+    for table in tables:
+        assert {f"{study}.png", f"{study}.svg", f"{study}.csv"} <= {
+            path.name for path in (here / "figures" / table).iterdir()
+        }
+    lines = read_lines(Path("models/results.jsonl"))
+    studies = [line for line in lines if line.get("study") == study]
+    assert len(studies) == 2
+    names = {row["model"] for row in studies[0]["tables"][study]}
+    assert names == ({"TPR", "TPR-im", "rules"} if study == "degree" else {"TPR", "TPR-inf", "rules"})
+    again = run(study, "--quick", "--row", "TPR*", "--models", "models")
+    assert "epochs in" not in again.err  # nothing is trained twice
+    assert again.out == out
+
+
+def test_a_study_waits_for_rows_that_another_process_trains(run: Run, here: Path) -> None:
+    from hmem.analysis.reproduction import claimed
+    from hmem.analysis.rows import Run as Training
+    from hmem.analysis.rows import in_miniature, load_rows, select
+
+    (row,) = select(load_rows(), "wngen", ["TPR"])
+    with claimed(Training(row=in_miniature(row), seed=0).folder(Path("models"))):
+        code, _, err = run("growth", "--quick", "--row", "TPR", "--models", "models")
+    assert code == 1
+    assert "growth on wordnet-mini-gen: not all rows are trained" in " ".join(err.split())
+
+
 def test_runs_from_a_checkout_without_installation(here: Path) -> None:
     """As on a machine that has torch and nothing of ours: only PYTHONPATH says where the package is."""
     source = Path(hmem.__file__).parents[1]

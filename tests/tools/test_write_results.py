@@ -54,6 +54,46 @@ def test_rows_that_reach_the_paper() -> None:
     assert "fall short" not in text
 
 
+def degree_line() -> dict[str, Any]:
+    """Explicit memories that get better with more neighbours, and implicit ones that do too."""
+    who = [("TPR", "explicit"), ("TPR-im", "implicit"), ("rules", "baseline")]
+    bins = [
+        {"model": model, "kind": kind, "protocol": "all", "neighbors": str(place), "mrr": 0.5 if place else None}
+        for model, kind in who
+        for place in range(6)
+    ]
+    slope = {"protocol": "all", "slope": 0.02, "slope_low": 0.01, "slope_high": 0.03}
+    lines = [{"model": model, "kind": kind, "against": "log2(1 + degree)", **slope} for model, kind in who]
+    lines += [{**line, "against": "degree", "slope": None} for line in lines]
+    return {"study": "degree", "dataset": "FB15K", "tables": {"degree-bins": bins, "degree-lines": lines}}
+
+
+def test_neighbourhood_size_is_told_as_it_is() -> None:
+    flat = degree_line()
+    flat["tables"]["degree-lines"][1] |= {"slope": -0.01, "slope_low": -0.02, "slope_high": 0.01}
+    shown = lines_of(page([make_row()], [flat, degree_line()]), "Neighbourhood size")  # the last one counts
+    assert "| paper | explicit | | .632 | .746 | .772 | .856 | .835 | .900 | |" in shown
+    assert "| TPR | explicit | all | – | .500 | .500 | .500 | .500 | .500 | +0.020 (+0.010 to +0.030) |" in shown
+    assert "- TPR, `all`: better with more neighbours, as the paper says." in shown
+    assert "- TPR-im, `all`: better with more neighbours, not as the paper says." in shown
+    assert not any(line.startswith("- rules") for line in shown)
+    assert "WN18: not run yet." in shown
+    shown = lines_of(page([make_row()], [flat]), "Neighbourhood size")
+    assert "- TPR-im, `all`: no slope that can be told from chance." in shown
+
+
+def test_growth_is_the_mean_of_its_draws() -> None:
+    who = {"model": "TPR", "kind": "explicit", "protocol": "typed"}
+    rows = [
+        {**who, "share": share, "draw": draw, "mrr": share / 2 + draw / 10} for share in (0.0, 0.5) for draw in (0, 1)
+    ]
+    line = {"study": "growth", "dataset": "WNGen", "tables": {"growth": rows}}
+    shown = lines_of(page([make_row()], [line]), "Facts that arrive")
+    assert "| model | memory | protocol | 0% | 50% |" in shown
+    assert "| TPR | explicit | typed | .050 | .300 |" in shown
+    assert "FBGen: not run yet." in shown
+
+
 def test_no_results_yet() -> None:
     text = page([make_row(remark="printed oddly")], [])
     shown = lines_of(text, "toy")

@@ -4,6 +4,7 @@ What was done already is not done again: a row whose results are in the file is 
 is only ranked, and one that was interrupted goes on from its last checkpoint.
 """
 
+import dataclasses
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -117,6 +118,13 @@ def fit(run: Run, dataset: Dataset, folder: Path, where: Surroundings) -> SavedM
     save(folder, saved)
     (folder / STATE).unlink(missing_ok=True)
     return saved
+
+
+def trained(run: Run, dataset: Dataset, where: Surroundings) -> SavedModel | None:
+    """The model of a run: from its folder, or trained now; None if it was interrupted or another process is at it."""
+    folder = run.folder(where.models)
+    with claimed(folder) as is_ours:
+        return fit(run, dataset, folder, dataclasses.replace(where, retrain=False)) if is_ours else None
 
 
 def rank(run: Run, fitted: SavedModel, dataset: Dataset, graph: GraphName, where: Surroundings) -> Line:

@@ -1,21 +1,17 @@
 """`hmem figures`: the paper's figures and the numbers behind them."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hmem.cli import options, output
+from hmem.cli.drawing import prepare, show_degree, show_growth, write
 from hmem.errors import DataError
 
 if TYPE_CHECKING:
-    from hmem.analysis.contenders import Contender, Kind
-    from hmem.analysis.degree import DegreeCurve, DegreeEffect
-    from hmem.analysis.growth import Growth
-    from hmem.analysis.plotting import Picture
-    from hmem.analysis.tables import Tables
+    from hmem.analysis.contenders import Contender
     from hmem.graph.dataset import Dataset
 
 app = typer.Typer(help="Draw the paper's figures: PNG, SVG, and the numbers as CSV.", no_args_is_help=True)
@@ -38,13 +34,6 @@ QUICK_QUERIES, QUICK_LINKS = 500, 2_000
 BUNDLED, WORDNET = "wordnet-mini", "WN18"
 
 
-@runtime_checkable
-class Result(Protocol):
-    """What every analysis gives: numbers that can be written down."""
-
-    def tables(self) -> "Tables": ...
-
-
 @app.command()
 def capacity(
     seeds: Annotated[int, typer.Option(min=1, help="How often everything is drawn anew.")] = 10,
@@ -54,7 +43,7 @@ def capacity(
     json_path: options.Json = None,
 ) -> None:
     """Retrieval from a random memory against the number of stored bindings: the paper's simulation."""
-    _prepare(out)
+    prepare(out)
     from hmem.analysis.capacity import COUNTS, capacity
     from hmem.analysis.drawings import capacity_picture
 
@@ -62,7 +51,7 @@ def capacity(
         result = capacity(counts=QUICK_COUNTS, seeds=min(seeds, 3), memories=5)
     else:
         result = capacity(counts=COUNTS, seeds=seeds)
-    _write("capacity", result, capacity_picture(result), out, caption, json_path)
+    write("capacity", result, capacity_picture(result), out, caption, json_path)
 
 
 @app.command()
@@ -78,15 +67,15 @@ def degree(
     json_path: options.Json = None,
 ) -> None:
     """MRR against the size of the asked entity's neighbourhood, with the fitted line and the paper's six bins."""
-    _prepare(out)
+    prepare(out)
     from hmem.analysis.degree import degree_effect
     from hmem.analysis.drawings import degree_picture
 
     dataset, contenders = _contenders(model, data, rules, device)
     result = degree_effect(dataset, contenders, graph=graph, sample=QUICK_QUERIES if quick else None)
     if json_path != "-":
-        _show_degree(result)
-    _write("degree", result, degree_picture(result), out, caption, json_path)
+        show_degree(result)
+    write("degree", result, degree_picture(result), out, caption, json_path)
 
 
 @app.command()
@@ -103,7 +92,7 @@ def growth(
     json_path: options.Json = None,
 ) -> None:
     """MRR on entities never seen in training against the share of the facts about them that is in memory."""
-    _prepare(out)
+    prepare(out)
     from hmem.analysis.drawings import growth_picture
     from hmem.analysis.growth import SHARES, growth
 
@@ -117,19 +106,19 @@ def growth(
         sample=QUICK_QUERIES if quick else None,
     )
     if json_path != "-":
-        _show_growth(result)
-    _write("growth", result, growth_picture(result), out, caption, json_path)
+        show_growth(result)
+    write("growth", result, growth_picture(result), out, caption, json_path)
 
 
 @app.command()
 def harmony(quick: Quick = False, out: Out = FOLDER, caption: Caption = True, json_path: options.Json = None) -> None:
     """Two Harmony surfaces over a two-dimensional memory, with their optima."""
-    _prepare(out)
+    prepare(out)
     from hmem.analysis.drawings import harmony_picture
     from hmem.analysis.harmony_surface import harmony_surfaces
 
     result = harmony_surfaces(resolution=31 if quick else 81)
-    _write("harmony", result, harmony_picture(result), out, caption, json_path)
+    write("harmony", result, harmony_picture(result), out, caption, json_path)
 
 
 @app.command()
@@ -147,7 +136,7 @@ def traversal(
     json_path: options.Json = None,
 ) -> None:
     """How many links of a graph come back from untrained memories, by degree, for each binding."""
-    _prepare(out)
+    prepare(out)
     from hmem.analysis.drawings import traversal_picture
     from hmem.analysis.shapes import shape_label
     from hmem.analysis.traversal import traversal
@@ -162,29 +151,7 @@ def traversal(
             f"{dataset.name}: {shape_label(recall.config)} gives {recall.overall:.1%} of the links back"
         ),
     )
-    _write("traversal", result, traversal_picture(result), out, caption, json_path)
-
-
-def _prepare(out: Path) -> None:
-    """Fail before the work, not after it."""
-    from hmem.analysis.plotting import require_matplotlib
-
-    require_matplotlib()
-    out.mkdir(parents=True, exist_ok=True)
-
-
-def _write(name: str, result: Result, picture: "Picture", out: Path, caption: bool, json_path: str | None) -> None:
-    """The picture, and a CSV file for each table of its numbers; then say what there is."""
-    from hmem.analysis.plotting import write_picture
-    from hmem.analysis.tables import write_csv
-
-    written = write_picture(picture, out, name, caption=caption)
-    for table, rows in result.tables().items():
-        written.append(out / f"{table}.csv")
-        write_csv(written[-1], rows)
-    if json_path is not None:
-        output.write_json(json_path, result.tables())
-    output.console(stderr=json_path == "-").print(f"Wrote {', '.join(map(str, written))}", soft_wrap=True)
+    write("traversal", result, traversal_picture(result), out, caption, json_path)
 
 
 def _contenders(
@@ -215,42 +182,3 @@ def _default_graph(quick: bool) -> str:
     from hmem.graph.registry import find_entry, locate
 
     return BUNDLED if quick or locate(find_entry(WORDNET)) is None else WORDNET
-
-
-def _show_degree(result: "DegreeEffect") -> None:
-    from hmem.analysis.degree import BINS, paper_row
-
-    title = f"{result.dataset}, test: MRR by the number of neighbours of the asked entity"
-    table = output.table(["model", "protocol"], BINS, title=title)
-    for curve in result.curves:
-        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.six.tolist()))
-    kinds: tuple[Kind, ...] = ("explicit", "implicit")
-    for kind in kinds:
-        paper = paper_row(result.dataset, kind)
-        if not math.isnan(paper[0]):  # there is such a row
-            table.add_row(f"paper, {kind}", "", *map(output.decimal, paper))
-    output.show(table)
-    lines = output.table(
-        ["model", "protocol"],
-        ["per 100 neighbours", "per doubling"],
-        title="How MRR changes with neighbours: slope of the fitted line (95 % interval)",
-    )
-    for curve in result.curves:
-        lines.add_row(curve.name, curve.protocol, *_slopes(curve))
-    output.show(lines)
-
-
-def _slopes(curve: "DegreeCurve") -> list[str]:
-    """How much MRR changes with a hundred neighbours more and with twice as many, each with its 95 % interval."""
-    return [
-        f"{by * line.slope:+.3f} ({by * line.low:+.3f} to {by * line.high:+.3f})" if math.isfinite(line.slope) else "–"
-        for line, by in ((curve.per_neighbor, 100), (curve.per_doubling, 1))
-    ]
-
-
-def _show_growth(result: "Growth") -> None:
-    title = f"{result.dataset}, test: MRR by the share of facts in memory"
-    table = output.table(["model", "protocol"], [f"{share:.0%}" for share in result.shares], title=title)
-    for curve in result.curves:
-        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.mrr.mean(axis=0).tolist()))
-    output.show(table)

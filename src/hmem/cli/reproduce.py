@@ -1,4 +1,4 @@
-"""`hmem reproduce`: the paper's tables, trained and ranked anew."""
+"""`hmem reproduce`: the paper's tables and what it asks of several rows at once, trained and ranked anew."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset, GraphName
 
 RESULTS, BASELINES = Path("results/paper.jsonl"), Path("results/baselines.jsonl")
-GroupName = Literal["wn18", "fb15k", "wn18rr", "wngen", "fbgen", "fb15k-237", "ablation", "all"]
+FIGURES = Path("figures")
+GroupName = Literal["wn18", "fb15k", "wn18rr", "wngen", "fbgen", "fb15k-237", "ablation", "degree", "growth", "all"]
 
 
 def reproduce(
     group: Annotated[
-        GroupName, typer.Argument(metavar="TABLE", help="Which of the paper's tables; fb15k-237 is our addition.")
+        GroupName,
+        typer.Argument(
+            metavar="TABLE",
+            help="Which of the paper's tables (fb15k-237 is our addition), or one of its two studies: degree, growth.",
+        ),
     ],
     names: Annotated[
         list[str] | None,
@@ -55,10 +60,16 @@ def reproduce(
     commit: Annotated[
         str | None, typer.Option(help="The commit to write down where the source is no git checkout.")
     ] = None,
+    figures: Annotated[
+        Path, typer.Option(metavar="DIR", help="Gets the pictures of the studies, a folder for each dataset.")
+    ] = FIGURES,
     json_path: options.Json = None,
 ) -> None:
     """Train the rows of the paper's tables that have no result yet, rank the test facts with them, without and with
     the validation facts in the graph ("+"), and print our figures beside the paper's and the baselines'.
+
+    `degree` and `growth` train the rows they compare, and then draw MRR against the size of neighbourhoods (WN18,
+    FB15K) and against the share of the facts about new entities in memory (WNGen, FBGen). `all` does everything.
 
     Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
     Several such commands may run side by side and share the work.
@@ -66,6 +77,8 @@ def reproduce(
     from hmem.analysis.reproduction import Surroundings
     from hmem.analysis.results import read_lines
     from hmem.analysis.rows import in_miniature, limited, load_rows, select
+    from hmem.analysis.studies import STUDIES, rows_of
+    from hmem.cli.studies import work_on
     from hmem.graph.registry import home
 
     models = models or home() / "models" / ("quick" if quick else "paper")
@@ -73,7 +86,12 @@ def reproduce(
     every = [in_miniature(row) if quick else row for row in load_rows(rows_folder)]
     if minutes is not None:
         every = [limited(row, minutes) for row in every]
-    rows = select(every, group, names or [])
+    studies = [study for study in STUDIES if group in (study, "all") and not (group == "all" and names)]
+    rows = (
+        select(rows_of(studies[0], every), "all", names or [])
+        if group in STUDIES
+        else select(every, group, names or [])
+    )
     if dry_run:
         _list(rows, seed, results, models)
         return
@@ -82,6 +100,8 @@ def reproduce(
     )
     failed = _work(rows, seed, where, baselines)
     _show(rows, every, seed, [*read_lines(baselines), *read_lines(results)], json_path)
+    for study in studies:
+        failed |= not work_on(study, rows_of(study, rows), seed, where, figures, quiet=json_path == "-")
     if failed:
         raise typer.Exit(1)
 

@@ -1,0 +1,57 @@
+"""What the paper asks of several trained rows at once: do larger neighbourhoods help, and do facts that arrive?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from hmem.analysis.contenders import Contender
+from hmem.analysis.degree import DegreeEffect, degree_effect
+from hmem.analysis.growth import SHARES, Growth, growth
+from hmem.analysis.results import Line
+from hmem.analysis.rows import Group, Row
+from hmem.graph.dataset import Dataset
+
+StudyName = Literal["degree", "growth"]
+STUDIES: tuple[StudyName, ...] = get_args(StudyName)
+# The best explicit and implicit memory of each table, and our own beside them.
+ROWS: Mapping[StudyName, Mapping[Group, tuple[str, ...]]] = {
+    "degree": {"wn18": ("TPR", "TPR-im", "recall"), "fb15k": ("TPR-inf", "TPR-im", "recall")},
+    "growth": {"wngen": ("TPR", "TPR-inf", "recall"), "fbgen": ("TPR", "TPR-inf", "recall")},
+}
+DRAWS = 3  # orders in which facts arrive
+
+
+def rows_of(study: StudyName, rows: Sequence[Row]) -> list[Row]:
+    """The rows that a study compares."""
+    return [row for row in rows if row.name in ROWS[study].get(row.group, ())]
+
+
+def run_study(
+    study: StudyName, dataset: Dataset, contenders: Sequence[Contender], *, in_miniature: bool = False
+) -> DegreeEffect | Growth:
+    """Rank the test facts with each contender, by neighbourhood size or with a growing share of the facts."""
+    sample = 500 if in_miniature else None
+    if study == "degree":
+        return degree_effect(dataset, contenders, sample=sample)
+    shares, draws = ((0.0, 0.5, 1.0), 1) if in_miniature else (SHARES, DRAWS)
+    return growth(dataset, contenders, shares=shares, draws=draws, sample=sample)
+
+
+def line_of_study(study: StudyName, dataset: str, result: DegreeEffect | Growth) -> Line:
+    """The numbers as a line of results."""
+    tables = {
+        name: [{key: _rounded(value) for key, value in row.items()} for row in rows]
+        for name, rows in result.tables().items()
+    }
+    return {"study": study, "dataset": dataset, "tables": tables}
+
+
+def find_study(lines: Sequence[Line], study: StudyName, dataset: str) -> Line | None:
+    """The latest line about a study of a dataset."""
+    found = (line for line in reversed(lines) if line.get("study") == study and line.get("dataset") == dataset)
+    return next(found, None)
+
+
+def _rounded(value: str | int | float) -> str | int | float | None:
+    if not isinstance(value, float):
+        return value
+    return round(value, 6) if value == value else None  # JSON has no NaN

@@ -1,0 +1,82 @@
+"""Figures for people: the picture, its numbers as CSV, and what they come to as tables."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from hmem.cli import output
+
+if TYPE_CHECKING:
+    from hmem.analysis.contenders import Kind
+    from hmem.analysis.degree import DegreeCurve, DegreeEffect
+    from hmem.analysis.growth import Growth
+    from hmem.analysis.plotting import Picture
+    from hmem.analysis.tables import Tables
+
+
+@runtime_checkable
+class Result(Protocol):
+    """What every analysis gives: numbers that can be written down."""
+
+    def tables(self) -> "Tables": ...
+
+
+def prepare(out: Path) -> None:
+    """Fail before the work, not after it."""
+    from hmem.analysis.plotting import require_matplotlib
+
+    require_matplotlib()
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def write(name: str, result: Result, picture: "Picture", out: Path, caption: bool, json_path: str | None) -> None:
+    """The picture, and a CSV file for each table of its numbers; then say what there is."""
+    from hmem.analysis.plotting import write_picture
+    from hmem.analysis.tables import write_csv
+
+    written = write_picture(picture, out, name, caption=caption)
+    for table, rows in result.tables().items():
+        written.append(out / f"{table}.csv")
+        write_csv(written[-1], rows)
+    if json_path is not None:
+        output.write_json(json_path, result.tables())
+    output.console(stderr=json_path == "-").print(f"Wrote {', '.join(map(str, written))}", soft_wrap=True)
+
+
+def show_degree(result: "DegreeEffect") -> None:
+    from hmem.analysis.degree import BINS, paper_row
+
+    title = f"{result.dataset}, test: MRR by the number of neighbours of the asked entity"
+    table = output.table(["model", "protocol"], BINS, title=title)
+    for curve in result.curves:
+        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.six.tolist()))
+    kinds: tuple[Kind, ...] = ("explicit", "implicit")
+    for kind in kinds:
+        paper = paper_row(result.dataset, kind)
+        if not math.isnan(paper[0]):  # there is such a row
+            table.add_row(f"paper, {kind}", "", *map(output.decimal, paper))
+    output.show(table)
+    lines = output.table(
+        ["model", "protocol"],
+        ["per 100 neighbours", "per doubling"],
+        title="How MRR changes with neighbours: slope of the fitted line (95 % interval)",
+    )
+    for curve in result.curves:
+        lines.add_row(curve.name, curve.protocol, *_slopes(curve))
+    output.show(lines)
+
+
+def _slopes(curve: "DegreeCurve") -> list[str]:
+    """How much MRR changes with a hundred neighbours more and with twice as many, each with its 95 % interval."""
+    return [
+        f"{by * line.slope:+.3f} ({by * line.low:+.3f} to {by * line.high:+.3f})" if math.isfinite(line.slope) else "–"
+        for line, by in ((curve.per_neighbor, 100), (curve.per_doubling, 1))
+    ]
+
+
+def show_growth(result: "Growth") -> None:
+    title = f"{result.dataset}, test: MRR by the share of facts in memory"
+    table = output.table(["model", "protocol"], [f"{share:.0%}" for share in result.shares], title=title)
+    for curve in result.curves:
+        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.mrr.mean(axis=0).tolist()))
+    output.show(table)
