@@ -52,6 +52,23 @@ def test_another_process_is_seen(store: Store) -> None:
     assert by_name(store) == [WOLF, DOG]
 
 
+@pytest.mark.parametrize("way", ["to read", "to write", "to overwrite"])
+def test_opening_a_file_again_keeps_the_locks_on_it(store: Store, way: str) -> None:
+    # Else the next process that closes the file believes that nobody has it open, and removes a log that is in use.
+    if way == "to overwrite":
+        with pytest.raises(StoreError, match="is open in another process"):
+            Store.create(store.path, overwrite=True)
+    else:
+        Store.open(store.path, read_only=way == "to read").close()
+    for number in range(3):
+        finish(start('with Store.open(argv[0]) as store: store.add([(argv[1], "is", "theirs")])', store.path, number))
+        assert store.path.with_name("zoo.kb-wal").exists()
+        store.add([(str(number), "is", "ours")])
+        told = finish(start("with Store.open(argv[0]) as store: print(len(store.triples()))", store.path))
+        assert int(told) == len(by_name(store)) == 3 + 2 * number
+    assert store.check() == []
+
+
 def test_the_same_facts_from_several_processes_are_stored_once(store: Store) -> None:
     script = """
         with Store.open(argv[0]) as store:

@@ -49,7 +49,7 @@ def test_the_file_of_another_application(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE fact (id)")
     before = path.read_bytes()
-    open_either_way(path, "is an SQLite file of another application, not a knowledge base of hmem")
+    open_either_way(path, "is not a knowledge base of hmem, but a file of something else")
     assert path.read_bytes() == before
 
 

@@ -6,11 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 from hmem.errors import StoreError
-from hmem.knowledge.connection import connect, translated
+from hmem.knowledge.connection import BUSY_SECONDS, connect, translated
 from hmem.knowledge.schema import APPLICATION_ID, install
-from hmem.knowledge.trouble import MAGIC
+from hmem.knowledge.trouble import explained
 
 BESIDE = ("-journal", "-wal", "-shm")  # what SQLite keeps beside a file in use
+MAGIC = b"SQLite format 3\0"
 APPLICATION_ID_AT = 68  # where the header has it
 
 
@@ -51,11 +52,22 @@ def _refuse_what_is_not_ours(path: Path) -> None:
     """Only a knowledge base is overwritten, damaged or not, or an empty file."""
     if path.is_dir():
         raise StoreError(f"{path} is a folder; a knowledge base is a single file")
+    if path.stat().st_size and _application_of(path) != APPLICATION_ID:
+        raise StoreError(f"{path} is not a knowledge base of hmem, so it is not overwritten; remove it yourself first")
+
+
+def _application_of(path: Path) -> int | None:
+    """Whose file it is, as SQLite has it; None if it is no file of SQLite."""
+    try:
+        with closing(connect(path, "rw")) as connection:
+            return int(connection.execute("PRAGMA application_id").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        if not error.sqlite_errorname.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            raise explained(error, path, BUSY_SECONDS) from error
+    # So nobody can have it open, and it may be read without SQLite; see `refuse_what_is_no_store`.
     with path.open("rb") as file:
         header = file.read(APPLICATION_ID_AT + 4)
-    ours = header.startswith(MAGIC) and header[APPLICATION_ID_AT:] == APPLICATION_ID.to_bytes(4, "big")
-    if header and not ours:
-        raise StoreError(f"{path} is not a knowledge base of hmem, so it is not overwritten; remove it yourself first")
+    return int.from_bytes(header[APPLICATION_ID_AT:], "big") if header.startswith(MAGIC) else None
 
 
 def _take_out_of_use(path: Path) -> None:

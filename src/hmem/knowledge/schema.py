@@ -64,7 +64,7 @@ def refuse_strangers(connection: sqlite3.Connection, name: str) -> None:
     """A StoreError if the file belongs to another application, or to an hmem that does not exist yet."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
-        raise StoreError(f"{name} is an SQLite file of another application, not a knowledge base of hmem")
+        raise StoreError(f"{name} is not a knowledge base of hmem, but a file of something else")
     if version_of(connection) > VERSION:
         raise StoreError(
             f"{name} has schema {version_of(connection)}, this hmem knows up to {VERSION}; upgrade hmem to use it"

@@ -1,12 +1,11 @@
 """What SQLite complains of, in words a user can act on: the one place where its errors are translated."""
 
+import errno
 import os
 import sqlite3
 from pathlib import Path
 
 from hmem.errors import StoreError
-
-MAGIC = b"SQLite format 3\0"
 
 
 def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
@@ -40,17 +39,16 @@ def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
 
 
 def refuse_what_is_no_store(path: Path) -> None:
-    """Say what is wrong with `path`, where the file system already tells that SQLite need not be asked."""
+    """Say what is wrong with `path`, where the file system already tells that SQLite need not be asked.
+
+    The file is only looked at, never opened: closing it again would end all locks that this process has on it, those of
+    SQLite too, and another process could take it for unused and throw its log away.
+    """
     if not path.exists():
         raise StoreError(f"there is no knowledge base {path}; make one with: hmem kb create {path}")
     if path.is_dir():
         raise StoreError(f"{path} is a folder; a knowledge base is a single file")
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(len(MAGIC))
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {os.strerror(error.errno or 0)}") from None
-    if not beginning:
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{path} cannot be read: {os.strerror(errno.EACCES)}")
+    if not path.stat().st_size:
         raise StoreError(f"{path} is empty; make it a knowledge base with: hmem kb create {path} --overwrite")
-    if beginning != MAGIC:
-        raise StoreError(f"{path} is not a knowledge base of hmem: it does not begin like an SQLite file")
