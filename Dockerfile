@@ -1,8 +1,10 @@
 # A served knowledge base. Build it where this file is, and put the base and the folder of its model into ./data:
 #
 #     docker build --tag hmem .
-#     docker run --rm --publish 127.0.0.1:8000:8000 --volume ./data:/data --env HMEM_TOKEN hmem serve /data/zoo.kb \
-#         --host 0.0.0.0 --host-name localhost --host-name 127.0.0.1
+#     docker run --rm --user "$(id -u):$(id -g)" --publish 127.0.0.1:8000:8000 --volume ./data:/data --env HMEM_TOKEN \
+#         hmem serve /data/zoo.kb --host 0.0.0.0 --host-name localhost
+#
+# The user must be able to write to ./data, even if all it does is read: SQLite keeps a file beside a base in use.
 #
 # PyTorch comes with CUDA from the usual index. For the smaller one without, name an index that has it:
 #     docker build --build-arg PIP_INDEX_URL=... --tag hmem .

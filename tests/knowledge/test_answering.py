@@ -145,6 +145,21 @@ def test_the_best_k_are_the_first_k_of_the_full_order(
                     assert row.score == (expected if new_only else pytest.approx(expected, abs=1e-5))
 
 
+def test_of_a_hub_only_so_many_stored_answers_are_judged(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.add_many([(f"pup{number}", "hypernym", "dog.n.01") for number in range(30)])
+    with kb.asking() as asking:
+        dog, role = np.array([asking.live.entity("dog.n.01")]), np.array([asking.live.relation("hypernym")])
+        degree = int(asking.live.graph.degrees(dog)[0])
+        best = asking.answering.best
+        (everything,) = best(dog, role, 100, new_only=False)
+        assert everything.known.sum() >= 30
+        for room, count in ((0, 1), (5 * degree, 5), (1000 * degree, everything.known.sum())):
+            (some,) = best(dog, role, 100, new_only=False, most_edges=room)
+            assert some.known.sum() == count
+            assert set(some.answers[~some.known]) == set(everything.answers[~everything.known])
+
+
 @given(
     values=st.lists(st.sampled_from([-math.inf, -2.0, -1.0, 0.0, 0.5]), min_size=1, max_size=40),
     k=st.integers(1, 45),

@@ -69,6 +69,18 @@ def test_opening_a_file_again_keeps_the_locks_on_it(store: Store, way: str) -> N
     assert store.check() == []
 
 
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_nothing_is_written_to_a_file_that_is_no_longer_there(store: Store, tmp_path: Path, how: str) -> None:
+    if how == "removed":
+        store.path.unlink()
+    else:
+        Store.create(tmp_path / "other.kb").close()
+        (tmp_path / "other.kb").replace(store.path)
+    for use in (lambda: store.add([DOG]), lambda: store.moment):
+        with pytest.raises(StoreError, match="was removed or replaced while it was open; open it anew"):
+            use()
+
+
 def test_the_same_facts_from_several_processes_are_stored_once(store: Store) -> None:
     script = """
         with Store.open(argv[0]) as store:

@@ -115,10 +115,10 @@ def test_a_failure_of_the_model_is_the_failure_of_one_question(
 ) -> None:
     best = Answering.best
 
-    def picky(self: Answering, entities: object, roles: object, k: int, *, new_only: bool = True) -> object:
+    def picky(self: Answering, entities: object, roles: object, k: int, **options: object) -> object:
         if k == 7:
             raise NonFiniteError("not that one")
-        return best(self, entities, roles, k, new_only=new_only)  # type: ignore[arg-type]
+        return best(self, entities, roles, k, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Answering, "best", picky)
     gate = Gate(batcher)

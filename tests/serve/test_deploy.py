@@ -40,8 +40,8 @@ def unit() -> list[str]:
 
 def comment() -> list[str]:
     """The command in the first lines of the Dockerfile."""
-    (command,) = re.findall(r"hmem (serve /data[^\\]*)\\\n#\s+(.*)$", read("Dockerfile"), re.MULTILINE)
-    return shlex.split(" ".join(command))
+    (command,) = re.findall(r"^#\s+hmem (serve /data.*)$", read("Dockerfile"), re.MULTILINE)
+    return shlex.split(command)
 
 
 @pytest.mark.parametrize("words", [dockerfile(), compose(), unit(), comment()], ids=["image", "compose", "unit", "run"])

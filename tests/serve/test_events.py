@@ -1,8 +1,10 @@
 """Events are listened to over a socket: the client in this process waits for the end of a response."""
 
+import http.client
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
@@ -121,6 +123,22 @@ def test_a_listener_that_comes_back_is_told_what_it_missed(zoo: Path) -> None:
 
 
 @pytest.mark.network
+def test_listeners_that_come_all_at_once_are_no_more_than_allowed(zoo: Path) -> None:
+    with served(zoo, most_listeners=2) as url, ThreadPoolExecutor(6) as pool:
+        address = url.removeprefix("http://")
+
+        def listen(_: int) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+            connection = http.client.HTTPConnection(address, timeout=30)
+            connection.request("GET", "/events")
+            return connection, connection.getresponse()
+
+        opened = list(pool.map(listen, range(6)))
+        told = [answer.status == 200 and answer.readline() != b"" for _, answer in opened]
+        assert sum(told) == 2
+        for connection, _ in opened:
+            connection.close()
+
+
 def test_silence_is_broken_by_comments_and_listeners_are_counted(zoo: Path) -> None:
     with served(zoo, heartbeat=0.05, most_listeners=1) as url, listening(url) as listener:
         until(lambda: len(listener.comments) > 2)

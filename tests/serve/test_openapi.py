@@ -77,6 +77,7 @@ def test_the_document_lists_every_operation(zoo: Path) -> None:
 
 
 @pytest.mark.network
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")  # the server does, in its own threads
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["good", "bad"])
 @pytest.mark.parametrize(("method", "path"), [each for each in OPERATIONS if each[1] != "/events"])  # it never ends
 def test_requests_made_from_the_document(

@@ -76,6 +76,15 @@ def test_k_and_what_is_known_have_sensible_defaults(api: "TestClient") -> None:
     assert [len(each["answers"]) for each in api.post("/predict", json={"queries": [DOG]}).json()["results"]] == [10]
 
 
+def test_a_question_that_is_not_understood_says_what_is_missing(api: "TestClient") -> None:
+    answer = api.post("/predict", json={"entity": "dog.n.01"})
+    assert error_of(answer)["message"] == "relation: Field required"
+    answer = api.post("/predict", json={"queries": [{"entity": "dog.n.01"}]})
+    assert error_of(answer)["message"] == "queries.0.relation: Field required"
+    answer = api.post("/predict", content=b'{"entity": "dog.n.01"}', headers={"Content-Type": "text/plain"})
+    assert "sent with Content-Type: application/json" in error_of(answer)["message"]
+
+
 def test_probabilities_are_calibrated(api: "TestClient") -> None:
     rows = api.post("/predict", json={**DOG, "known": False}).json()["results"][0]["answers"]
     assert {row["probability"] for row in rows} <= {0.125, 0.875}

@@ -53,6 +53,33 @@ def test_what_is_misspelt_is_found_by_likeness(typed: str) -> None:
     assert find(typed)[0] == "timber_wolf.n.01"
 
 
+@pytest.mark.parametrize("typed", ["wlof", "wofl", "wlf", "wollf", "wulf", "owlf", "wölf", "WÓLF"])
+def test_one_slip_in_a_short_word_is_forgiven(typed: str) -> None:
+    assert find(typed)[0] in ("Wolfgang Amadeus", "wolf.n.01")
+    assert {"wolf.n.01", "timber_wolf.n.01"} <= set(find(typed))
+
+
+def test_a_slip_comes_after_what_is_found_as_it_was_typed() -> None:
+    names = ["bird.n.01", "bread.n.01", "brad"]
+    assert find("brd", names) == ["bird.n.01", "brad"]
+    assert find("bra", names)[0] == "brad"
+    assert find("bd", names) == []  # too little to tell
+
+
+SLIPS = ["left out", "swapped", "wrong"]
+
+
+@given(word=st.text("abc", min_size=4, max_size=8), at=st.integers(0, 7), kind=st.sampled_from(SLIPS))
+def test_a_slip_anywhere_but_at_the_beginning_is_found(word: str, at: int, kind: str) -> None:
+    at = 1 + at % (len(word) - 2)
+    typed = {
+        "left out": word[:at] + word[at + 1 :],
+        "swapped": word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+        "wrong": word[:at] + "z" + word[at + 1 :],
+    }[kind]
+    assert find(typed, [word]) == [word]
+
+
 def test_other_scripts_and_none() -> None:
     assert find("狼") == ["狼"]
     assert find("\N{SNOWMAN}") == ["\N{SNOWMAN}"]

@@ -142,3 +142,10 @@ def test_a_request_that_never_ends_is_given_up() -> None:
     start, body = guarded(broken, [{"type": "http.request", "body": b"a", "more_body": True}], timeout=0.01)
     assert start["status"] == 503
     assert b'"code":"timeout"' in body["body"]
+
+
+def test_methods_that_nobody_knows_are_counted_as_one(api: "TestClient") -> None:
+    for number in range(5):
+        assert api.request(f"M{number}", "/health").status_code == 405
+    counted = [line for line in api.get("/metrics").text.splitlines() if 'status="405"' in line]
+    assert counted == ['hmem_requests_total{route="/health",method="other",status="405"} 5']

@@ -1,6 +1,10 @@
 import asyncio
 import http.client
+import select
 import socket
+import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
@@ -8,8 +12,11 @@ import httpx
 import pytest
 
 from hmem.errors import ConfigError
+from hmem.knowledge.answering import Answering
+from hmem.knowledge.store import Store
+from hmem.serve import desk, server
 from hmem.serve.server import bind, url_of
-from tests.serve.clients import DOG, fact, served
+from tests.serve.clients import DOG, code_of, error_of, fact, served, until
 
 
 def test_a_port_that_is_taken_is_told() -> None:
@@ -67,6 +74,69 @@ def test_a_real_server_on_a_free_port(zoo: Path) -> None:
         connection.request("GET", f"/facts?head={long}&relation={long}&tail={long}")
         assert connection.getresponse().status == 404
         connection.close()
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("said", [b"", b"GET /health HTTP/1.1\r\nHost:"], ids=["nothing", "half a head"])
+def test_who_never_finishes_a_request_is_cut_off(zoo: Path, said: bytes) -> None:
+    with served(zoo, timeout=0.5) as url:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with socket.create_connection(address, timeout=30) as silent, socket.create_connection(address) as busy:
+            silent.sendall(said)
+            busy.sendall(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            told = b""
+            while b"retry:" not in told:  # the stream has begun
+                told += busy.recv(1000)
+            assert silent.recv(1000) == b""  # the end
+            assert not select.select([busy], [], [], 1.0)[0]  # who is being answered is not
+        with httpx.Client() as client:
+            for _ in range(3):
+                assert client.get(f"{url}/health").status_code == 200
+                time.sleep(0.3)
+
+
+@pytest.mark.network
+def test_so_many_connections_at_once_and_no_more(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "most_connections", lambda: 3)
+    with served(zoo) as url:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with ExitStack() as stack:
+            for _ in range(3):
+                stack.enter_context(socket.create_connection(address, timeout=30))
+            with socket.create_connection(address, timeout=30) as fourth:
+                assert fourth.recv(1) == b""  # closed at once
+        until(lambda: httpx.get(f"{url}/health").status_code == 200)
+
+
+def test_some_files_are_left_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource", reason="there are no such limits here")
+    for soft, most in ((256, 192), (10, 16), (1 << 20, 1000), (resource.RLIM_INFINITY, 1000)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        assert server.most_connections() == most
+
+
+@pytest.mark.network
+def test_a_base_that_is_replaced_is_served_no_more(zoo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.kb"
+    Store.create(other).close()
+    with served(zoo, allow_writes=True) as url:
+        other.replace(zoo)
+        answer = httpx.post(f"{url}/facts", json={"facts": [fact("a", "hypernym", "dog.n.01")]})
+        assert code_of(answer) == (503, "store")
+        assert error_of(answer)["message"] == "zoo.kb was removed or replaced while it was open; open it anew"
+        assert code_of(httpx.get(f"{url}/ready")) == (503, "store")
+        assert code_of(httpx.post(f"{url}/predict", json=DOG)) == (503, "store")
+
+
+@pytest.mark.network
+def test_a_pass_without_end_does_not_keep_the_server_alive(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "PATIENCE", 0.1)
+    monkeypatch.setattr(server, "PATIENCE", 1)
+    gone = threading.Event()
+    with served(zoo, timeout=0.2) as url:
+        monkeypatch.setattr(Answering, "best", lambda *_, **__: gone.wait())
+        assert code_of(httpx.post(f"{url}/predict", json=DOG)) == (503, "timeout")
+    gone.set()  # the server has ended before
 
 
 @pytest.mark.network

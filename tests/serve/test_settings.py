@@ -1,7 +1,7 @@
 import pytest
 
 from hmem.errors import ConfigError
-from hmem.serve.settings import Settings, is_loopback
+from hmem.serve.settings import LOOPBACK_NAMES, Settings, is_loopback
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_the_names_a_server_is_known_by() -> None:
     assert Settings().known_hosts == frozenset({"127.0.0.1", "localhost", "::1"})
     assert Settings(host="127.0.0.2").known_hosts == frozenset({"127.0.0.1", "127.0.0.2", "localhost", "::1"})
     assert Settings(host="0.0.0.0").known_hosts is None
-    assert Settings(host="0.0.0.0", host_names=frozenset({"a.example"})).known_hosts == frozenset({"a.example"})
+    assert Settings(host="0.0.0.0", host_names=frozenset({"a.example"})).known_hosts == LOOPBACK_NAMES | {"a.example"}

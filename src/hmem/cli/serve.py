@@ -17,7 +17,10 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Let this machine add and remove facts without a token.")
+        bool,
+        typer.Option(
+            "--allow-writes", help="Let this machine add and remove facts without a token, if HMEM_TOKEN is not set."
+        ),
     ] = False,
     host_name: Annotated[
         list[str] | None,

@@ -57,12 +57,26 @@ class Answering:
 
     @torch.inference_mode()
     def best(
-        self, entities: Int[np.ndarray, " B"], roles: Int[np.ndarray, " B"], k: int, *, new_only: bool = True
+        self,
+        entities: Int[np.ndarray, " B"],
+        roles: Int[np.ndarray, " B"],
+        k: int,
+        *,
+        new_only: bool = True,
+        most_edges: int | None = None,
     ) -> list[Ranked]:
-        """The k best answers to each question; stored ones are left out, or scored as if they were not."""
+        """The k best answers to each question; stored ones are left out, or scored as if they were not.
+
+        Scoring a stored answer takes another look at all edges of the entity. `most_edges` is how many of them may be
+        looked at for one question; of a hub with more, only the first stored answers are listed.
+        """
         count = len(entities)
         stored = [self._stored(*pair) for pair in zip(entities.tolist(), roles.tolist(), strict=True)]
-        listed = [answers[:0] if new_only else answers for answers in stored]
+        degrees = self.live.graph.degrees(entities.astype(np.int64)).tolist()
+        listed = [
+            answers[: 0 if new_only else None if most_edges is None else max(1, most_edges // max(1, degree))]
+            for answers, degree in zip(stored, degrees, strict=True)
+        ]
         # Every question, and once more for each stored answer that is listed, without the fact that gives it.
         asked = np.concatenate([np.arange(count), np.repeat(np.arange(count), [len(answers) for answers in listed])])
         targets = np.concatenate([np.full(count, NOBODY), *listed])

@@ -28,24 +28,26 @@ class Connection:
     turns. A connection does not survive a fork: a child process opens its own.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, read_only: bool) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, read_only: bool, is_frozen: bool = False) -> None:
         self.path = path
         self.read_only = read_only
+        self.is_frozen = is_frozen  # what others write is not seen
         self._connection: sqlite3.Connection | None = connection
         self._lock = threading.RLock()
         self._process = os.getpid()
+        self._identity = _identity(path)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> "Connection":
         refuse_what_is_no_store(path)
         with translated(path):
-            connection = _connect_to_read(path) if read_only else connect(path, "rw")
+            connection, is_frozen = _connect_to_read(path) if read_only else (connect(path, "rw"), False)
             try:
                 _prepare(connection, path, read_only)
             except BaseException:
                 connection.close()
                 raise
-        return cls(path, connection, read_only=read_only)
+        return cls(path, connection, read_only=read_only, is_frozen=is_frozen)
 
     def close(self) -> None:
         """Let go of the file; the last process to do so folds the write-ahead log into it."""
@@ -115,6 +117,8 @@ class Connection:
             raise StoreError(f"{self.path} was opened by the parent process; open it anew in this one")
         if self._connection is None:
             raise StoreError(f"{self.path} is closed; open it again")
+        if _identity(self.path) != self._identity:
+            raise StoreError(f"{self.path} was removed or replaced while it was open; open it anew")
         return self._connection
 
 
@@ -136,8 +140,8 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write, even where the folder cannot be written either.
+def _connect_to_read(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """A connection that cannot write, even where the folder cannot be written either; and whether it is frozen.
 
     SQLite needs a file beside a base in use. In a folder that does not allow it, and with no log left behind by a
     writer, the base is read as one that does not change while it is open.
@@ -149,12 +153,12 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
         connection.close()
         log = path.with_name(path.name + "-wal")
         if error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")) and not _size(log):
-            return connect(path, "ro&immutable=1")
+            return connect(path, "ro&immutable=1"), True
         raise
     except BaseException:
         connection.close()
         raise
-    return connection
+    return connection, False
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
@@ -177,6 +181,15 @@ def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     if _size(path) % page_size and not _size(path.with_name(path.name + "-wal")):
         raise StoreError(f"{path} is damaged: it was cut off in the middle of a page; go back to a copy of it")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file has this name; None if there is none. What is written to another one would be lost."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _size(path: Path) -> int:

@@ -73,6 +73,11 @@ class Store:
     def read_only(self) -> bool:
         return self._connection.read_only
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it lies where nothing can be written, so that it is read as it was when it was opened."""
+        return self._connection.is_frozen
+
     # What is there
 
     @property

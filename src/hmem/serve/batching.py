@@ -21,7 +21,7 @@ from hmem.knowledge.asking import Asking, Direction
 from hmem.knowledge.base import KnowledgeBase
 from hmem.model.implicit import ImplicitMemory
 from hmem.serve.errors import ApiError, UnknownError, shown
-from hmem.serve.settings import MOST_QUESTIONS
+from hmem.serve.settings import MOST_QUESTIONS, STORED_EDGES
 
 T = TypeVar("T")
 
@@ -35,6 +35,7 @@ class Question:
     direction: Direction = "tail"
     k: int = 10
     known: bool = False  # whether stored answers are listed too
+    most_edges: int = STORED_EDGES  # that may be looked at for these; of a hub's, some are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +106,15 @@ class Batcher:
             self._changed.notify()
         return future
 
-    def close(self) -> None:
-        """Answer nothing more; who still waits is told so."""
+    def close(self, patience: int | float | None = None) -> bool:
+        """Answer nothing more; who still waits is told so. False if a pass did not end within `patience` seconds."""
         with self._changed:
             self._closed = True
             self._changed.notify()
-        self._thread.join()
+        self._thread.join(patience)
         for future in [asked.future for asked in self._asked] + [future for _, future in self._calls]:
             future.cancel()
+        return not self._thread.is_alive()
 
     def _refuse_too_many(self, more: int) -> None:
         if self._closed:
@@ -200,14 +202,14 @@ def asking(kb: KnowledgeBase) -> AbstractContextManager[Asking]:
 
 def answer_all(now: Asking, questions: Sequence[Question]) -> Answers:
     """The answers to all questions, both directions in one pass. A question that is asked twice is answered once."""
-    kinds: dict[tuple[int, bool], list[Question]] = {}
+    kinds: dict[tuple[int, bool, int], list[Question]] = {}
     for question in dict.fromkeys(questions):
-        kinds.setdefault((question.k, question.known), []).append(question)
+        kinds.setdefault((question.k, question.known, question.most_edges), []).append(question)
     found: dict[Question, list[Answer]] = {}
-    for (k, known), alike in kinds.items():
+    for (k, known, most_edges), alike in kinds.items():
         entities = np.array([check_entity(now, question.entity) for question in alike])
         roles = np.array([role_of(now, question.relation, question.direction) for question in alike])
-        ranked = now.answering.best(entities, roles, k, new_only=not known)
+        ranked = now.answering.best(entities, roles, k, new_only=not known, most_edges=most_edges)
         for question, entity, each in zip(alike, entities.tolist(), ranked, strict=True):
             found[question] = _named(now, entity, each)
     return [found[question] for question in questions]

@@ -26,7 +26,7 @@ from hmem.serve.batching import Answers, Batcher, Question
 from hmem.serve.directory import Directory
 from hmem.serve.errors import ApiError
 from hmem.serve.metrics import Metrics
-from hmem.serve.settings import Settings
+from hmem.serve.settings import PATIENCE, Settings
 
 T = TypeVar("T")
 READERS = 4
@@ -71,6 +71,12 @@ class Desk:
         self.writer = Store.open(path) if settings.writable else None
         self.store = Store.open(path, read_only=True)
         self.kb = KnowledgeBase.open(path, read_only=True, device=settings.device)
+        if self.store.is_frozen:
+            logger.warning(
+                "%s lies in a folder that this user cannot write to, so what others write there is not seen until the "
+                "server is started again",
+                path,
+            )
         self.directory = Directory(self.store)
         self.model = Model("loading")  # until somebody has looked whether there is one
         self.model_changed: Callable[[], object] = lambda: None  # called after that, in any thread
@@ -82,10 +88,13 @@ class Desk:
         )
 
     def close(self) -> None:
-        self.batcher.close()
+        is_idle = self.batcher.close(PATIENCE)
         self._readers.shutdown(cancel_futures=True)
         self._writers.shutdown()  # what was accepted is written
-        self.kb.close()
+        if is_idle:
+            self.kb.close()
+        else:
+            logger.warning("a question was still being answered and is given up")
         self.store.close()
         if self.writer is not None:
             self.writer.close()

@@ -45,6 +45,7 @@ CODES = {  # every code, its status and what it says
     "internal": (500, "A mistake in the server, written to its log."),
 }
 LONGEST_MESSAGE = 500  # characters
+FORMS = ("one", "many")  # of a request, where there are two; clients do not name them
 
 logger = logging.getLogger("hmem.serve")
 
@@ -154,8 +155,10 @@ def _is_too_long(problem: dict[str, Any]) -> bool:
 
 def _in_words(problem: dict[str, Any]) -> str:
     """One complaint about a request: where, and what was expected there."""
-    place = [str(part) for part in problem["loc"]]
+    place = [str(part) for part in problem["loc"] if part not in FORMS]
     where = ".".join(place[1:]) or place[0] if place else "request"
+    if place == ["body"] and problem["type"] in ("model_attributes_type", "dict_type", "missing"):
+        return "the body should be a JSON object, sent with Content-Type: application/json"
     if problem["type"] == "json_invalid":
         return f"the body is no JSON ({problem['ctx']['error']} at character {problem['loc'][-1]})"
     return f"{shown(where)}: {problem['msg']}"

@@ -64,6 +64,8 @@ class News:
         return self._stream(now if since is None else min(since, now), self._desk.model)
 
     async def _stream(self, last: int, model: Model) -> AsyncIterator[str]:
+        if self._listeners >= self._desk.settings.most_listeners:
+            return  # many came at once, and others were first
         self._listeners += 1
         try:
             yield f"retry: {RETRY}\nid: {last}\n\n"

@@ -25,7 +25,7 @@ from hmem.serve.responses import (
     SimilarEntityOut,
     SimilarOut,
 )
-from hmem.serve.settings import MOST_ANSWERS
+from hmem.serve.settings import MOST_ANSWERS, STORED_EDGES
 
 K = 10  # answers, unless told otherwise
 ASKING = failures("unknown_name", "no_facts", "not_trained", "no_model")
@@ -43,7 +43,14 @@ async def predict(desk: TheDesk, body: Annotated[PredictIn, Body()]) -> PredictO
     asked = [body] if isinstance(body, QuestionIn) else body.queries
     usual = K if isinstance(body, QuestionIn) or body.k is None else body.k
     questions = [
-        Question(entity=q.entity, relation=q.relation, direction=q.direction, k=q.k or usual, known=q.known)
+        Question(
+            entity=q.entity,
+            relation=q.relation,
+            direction=q.direction,
+            k=q.k or usual,
+            known=q.known,
+            most_edges=STORED_EDGES // len(asked),
+        )
         for q in asked
     ]
     wanted = sum(question.k for question in questions)

@@ -1,10 +1,13 @@
-"""Find a name as it is typed: by its beginning, by the beginning of a word in it, by any part, or by likeness.
+"""Find a name as it is typed: by its beginning, by the beginning of a word in it, by any part, by a word that is one
+slip of the finger away, or by likeness.
 
-Case and punctuation do not count. Names are kept as one long text of their letters and digits, so that looking
+Case, accents and punctuation do not count. Names are kept as one long text of their letters and digits, so that looking
 through a hundred thousand of them takes a few milliseconds without an index that would have to be kept current.
 """
 
 import difflib
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -16,6 +19,8 @@ MOST_LETTERS = 200  # of what was typed; nobody types more
 MOST_OF_A_KIND = 4_000  # matches that are put in order
 SHORTLIST = 50  # names that are compared letter by letter
 LEAST_ALIKE = 0.15  # of their groups of three letters
+SHORTEST, LONGEST = 3, 20  # letters in which a slip is looked for
+LAST = 9  # what is found by a slip comes after all that is found as it was typed
 END, WORD = "\n", "\t"  # before each name, and before each word in it
 
 
@@ -48,6 +53,9 @@ class Search:
                 kind_of.setdefault(number, kind)
             if len(kind_of) >= limit:
                 break
+        if len(kind_of) < limit and (slipped := slips(wanted)) is not None:
+            for number in islice(self._matching(slipped), MOST_OF_A_KIND):
+                kind_of.setdefault(number, LAST)
         best = sorted(kind_of, key=lambda n: (kind_of[n], -weights[n], self._names[n]))[:limit]
         if len(best) < limit:
             best += [number for number in self.alike(typed, limit) if number not in kind_of][: limit - len(best)]
@@ -64,6 +72,10 @@ class Search:
         near = [int(number) for number in some if shares[number] > LEAST_ALIKE]
         alike = {n: difflib.SequenceMatcher(None, wanted, letters(self._names[n])).ratio() + shares[n] for n in near}
         return sorted(near, key=lambda number: (-alike[number], self._names[number]))[:limit]
+
+    def _matching(self, pattern: re.Pattern[str]) -> Iterator[int]:
+        for block in self._blocks:
+            yield from block.matching(pattern)
 
     def _with(self, text: str) -> Iterator[int]:
         for block in self._blocks:
@@ -96,6 +108,12 @@ class _Block:
                 yield self.first + number
                 at = text.find(wanted, int(starts[number + 1])) if number + 1 < len(starts) else -1
 
+    def matching(self, pattern: re.Pattern[str]) -> Iterator[int]:
+        """The names with a word that matches; some of them twice."""
+        text, starts = self._texts[-1]
+        for found in pattern.finditer(text):
+            yield self.first + int(np.searchsorted(starts, found.start(), side="right")) - 1
+
     def shares(self, pieces: set[str]) -> Float[np.ndarray, " n"]:
         """Which part of its groups of three letters each name has in common with the wanted ones."""
         common, codes = np.zeros(len(self._ends)), self._codes
@@ -108,12 +126,36 @@ class _Block:
 
 
 def letters(name: str) -> str:
-    return "".join(character for character in name.casefold() if character.isalnum())
+    return "".join(character for character in plain(name) if character.isalnum())
 
 
 def words(name: str) -> list[str]:
     """The runs of letters and digits in a name."""
-    return "".join(character if character.isalnum() else " " for character in name.casefold()).split()
+    return "".join(character if character.isalnum() else " " for character in plain(name)).split()
+
+
+def plain(name: str) -> str:
+    """A name without case and accents."""
+    if name.isascii():
+        return name.casefold()
+    return "".join(each for each in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(each))
+
+
+def slips(wanted: str) -> re.Pattern[str] | None:
+    """Words that begin as `wanted` does but for one letter left out, too many or wrong, or two in the wrong order.
+
+    The first letter is taken for right, unless it was swapped with the second; None where too little was typed to tell.
+    """
+    if not SHORTEST <= len(wanted) <= LONGEST:
+        return None
+    first, rest, some = re.escape(wanted[0]), wanted[1:], f"[^{END}{WORD}]"
+    forms = {f"{re.escape(rest[:at])}{some}{re.escape(rest[at:])}" for at in range(len(rest) + 1)}
+    forms |= {f"{re.escape(rest[:at])}{some}{re.escape(rest[at + 1 :])}" for at in range(len(rest) - 1)}
+    forms |= {re.escape(rest[:at] + rest[at + 1] + rest[at] + rest[at + 2 :]) for at in range(len(rest) - 1)}
+    if len(wanted) > SHORTEST:
+        forms |= {re.escape(rest[:at] + rest[at + 1 :]) for at in range(len(rest))}
+    swapped = re.escape(wanted[1] + wanted[0] + wanted[2:])
+    return re.compile(f"{WORD}(?:{first}(?:{'|'.join(sorted(forms))})|{swapped})")
 
 
 def trigrams(text: str) -> set[str]:

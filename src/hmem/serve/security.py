@@ -30,6 +30,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 SAFE = ("GET", "HEAD", "OPTIONS")
+METHODS = (*SAFE, "POST", "DELETE", "PUT", "PATCH")  # that are counted by name
 
 logger = logging.getLogger("hmem.serve")
 
@@ -59,7 +60,8 @@ class Guard:
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
                 message["headers"] = headers.raw
-                self.metrics.request(self._route(scope), scope["method"], status, time.perf_counter() - started)
+                method = scope["method"] if scope["method"] in METHODS else "other"
+                self.metrics.request(self._route(scope), method, status, time.perf_counter() - started)
             await send(message)
 
         try:

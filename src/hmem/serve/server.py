@@ -1,7 +1,9 @@
 """Run the application until somebody stops it."""
 
+import asyncio
 import os
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -9,20 +11,58 @@ from types import FrameType
 import torch
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hmem.errors import ConfigError
 from hmem.serve.app import create_app
-from hmem.serve.settings import Settings
+from hmem.serve.settings import PATIENCE, Settings
+
+if sys.platform != "win32":
+    import resource
 
 LONGEST_HEAD = 512 << 10  # bytes of a request before its body: three long names in a query
 BACKLOG = 1024  # connections that wait
-PATIENCE = 5  # seconds for requests under way when the server is stopped
+SPARE = 64  # files that may be open besides connections
+FEWEST, MOST = 16, 1_000  # connections at once, whatever the system allows
+
+
+class Connection(H11Protocol):
+    """A connection that is closed if no whole request comes, or if there are too many already.
+
+    Otherwise clients that say nothing, or never finish saying it, would keep everybody else out.
+    """
+
+    most: int = MOST
+    seconds: float = 30.0  # for the head of a request
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.most:
+            transport.close()
+        else:
+            self._waiting = self.loop.call_later(self.seconds, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = self.loop.call_later(self.seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:  # else a request is being answered
+            self.transport.close()
 
 
 class Server(uvicorn.Server):
     """A server that ends its streams of events when it is told to stop, instead of waiting for their readers."""
 
-    def __init__(self, app: FastAPI, *, log_level: str = "warning") -> None:
+    def __init__(self, app: FastAPI, *, log_level: str = "warning", seconds: float = Connection.seconds) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -32,7 +72,8 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 h11_max_incomplete_event_size=LONGEST_HEAD,
                 timeout_graceful_shutdown=PATIENCE,
-                http="h11",
+                backlog=BACKLOG,
+                http=type("Connection", (Connection,), {"most": most_connections(), "seconds": seconds}),
                 ws="none",
             )
         )
@@ -66,6 +107,14 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
+def most_connections() -> int:
+    """As many as leave some files to open for everything else: a server that has none left can do nothing at all."""
+    if sys.platform == "win32":
+        return MOST
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST if soft == resource.RLIM_INFINITY else max(FEWEST, min(MOST, soft - SPARE))
+
+
 def url_of(bound: socket.socket) -> str:
     """The address of a socket as a browser takes it."""
     host, port = bound.getsockname()[:2]
@@ -87,4 +136,4 @@ def serve(
     with bind(settings.host, port) as bound:
         app = create_app(Path(path), settings)
         ready(url_of(bound))
-        Server(app, log_level=log_level).run(sockets=[bound])
+        Server(app, log_level=log_level, seconds=settings.timeout).run(sockets=[bound])

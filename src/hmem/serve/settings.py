@@ -10,8 +10,10 @@ MOST_FACTS = 1_000  # of one write
 MOST_QUESTIONS = 256  # of one batch, and of one pass through the model
 MOST_ANSWERS = 25_600  # of one request, all its questions together
 MOST_K = 1_000
+STORED_EDGES = 100_000  # looked at to score stored answers, in one request
 LONGEST_NAME = 10_000  # characters, as in the store
 MOST_ROWS = 1_000  # of a listing
+PATIENCE = 5  # seconds for what is under way when the server is stopped
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -56,7 +58,7 @@ class Settings:
         """
         if is_loopback(self.host):
             return LOOPBACK_NAMES | {self.host} | self.host_names
-        return self.host_names or None
+        return LOOPBACK_NAMES | self.host_names if self.host_names else None
 
 
 def is_loopback(host: str) -> bool:
