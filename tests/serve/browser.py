@@ -40,6 +40,7 @@ def chromium() -> Iterator[Chrome]:
         options.add_argument("--no-sandbox")  # chromium's own sandbox refuses to work for root
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     made = Chrome(options=options, service=Service(driver))
+    made.set_page_load_timeout(PATIENCE)
     try:
         yield made
     finally:
@@ -68,6 +69,22 @@ class Page:
         """Follow a deep link."""
         self.driver.get(f"{self.url}/?{urlencode(view)}" if view else f"{self.url}/")
         self.until(lambda: self.text("#colophon") != "", "the page has begun")
+
+    @contextmanager
+    def away(self, tabs: int = 1) -> Iterator[None]:
+        """Look at other tabs with the same view, one after the other, and come back."""
+        here, view = self.driver.current_window_handle, self.driver.current_url
+        try:
+            for _ in range(tabs):
+                self.driver.switch_to.new_window("tab")
+                self.driver.get(view)
+                self.until(lambda: self.text("#name") != "", "the page is there")
+            yield
+        finally:
+            for handle in set(self.driver.window_handles) - {here}:
+                self.driver.switch_to.window(handle)
+                self.driver.close()
+            self.driver.switch_to.window(here)
 
     def complaints(self) -> list[str]:
         """What the browser found wrong: errors in scripts, and what the content security policy forbids."""

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("selenium", reason="needs selenium, which drives the browser")
 
+import httpx
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
@@ -17,8 +18,8 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.records import Names3
 from tests.knowledge.living import TOY_FACTS, train_toy
 from tests.serve import browser
-from tests.serve.browser import NARROW, Page
-from tests.serve.clients import calibration, served
+from tests.serve.browser import NARROW, WIDE, Page
+from tests.serve.clients import calibration, served, until
 
 pytestmark = [
     pytest.mark.browser,
@@ -30,6 +31,38 @@ ASKED = {"entity": "canine.n.02", "relation": "hyponym", "direction": "tail"}
 MIRROR = ("cat.n.01", "hypernym", "canine.n.02")  # what the model has learned to turn round
 SCRIPT = "<script>window.broken = 1</script>"
 IMAGE = "<img src=x onerror='window.broken = 1'>"
+SLOW = """
+const [delay, path] = arguments;
+const soon = window.fetch;
+window.fetch = async (...call) => {
+  const answer = await soon(...call);
+  if (new RegExp(path).test(call[0])) await new Promise((done) => setTimeout(done, delay));
+  return answer;
+};
+"""
+MODEL = "^/(predict|missing)|^/neighbours.*relation="  # what the model has to work for
+CROSSED = """
+const inside = (x, y, box) => x > box.left && x < box.right && y > box.top && y < box.bottom;
+const texts = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const { data, parentElement } = walker.currentNode;
+  if (!data.trim() || parentElement.closest(".unseen")) continue;
+  const range = document.createRange();
+  range.selectNodeContents(walker.currentNode);
+  for (const box of range.getClientRects()) texts.push([data, box]);
+}
+const ring = document.querySelector(".chart .outer");
+const frame = document.querySelector("#star").getBoundingClientRect();
+const matrix = ring.getScreenCTM();
+const found = [];
+for (let at = 0; at < ring.getTotalLength(); at += 2) {
+  const { x, y } = ring.getPointAtLength(at).matrixTransform(matrix);
+  if (!inside(x, y, frame)) found.push("outside");
+  for (const [text, box] of texts) if (inside(x, y, box)) found.push(text);
+}
+return [...new Set(found)];
+"""
 
 
 @pytest.fixture(scope="session")
@@ -174,6 +207,68 @@ def test_bare_scores_are_never_percentages(visit: Visit, tmp_path: Path) -> None
     assert all("%" not in part for part in page.texts(".reasons .part"))
 
 
+def test_facts_do_not_wait_for_the_model(page: Page) -> None:
+    page.open(entity="dog.n.01")
+    page.answers()
+    page.run(SLOW, 2500, MODEL)
+    page.click(".star .filler[href*=canine]")
+    page.shows("#name", "canine.n.02")
+    page.until(lambda: "wolf.n.01" in page.texts(".star .filler text"), "its facts")
+    page.shows("#answers", "being worked out")
+    assert not page.texts(".ranking .answer")  # those are about something else
+    assert page.answers()
+    page.choose("hyponym")
+    page.until(lambda: page.texts(".star .role.asked text"), "the question is drawn")
+    page.shows("#answers", "being worked out")
+    assert "Weight in the memory" not in page.text("#legend")
+    page.shows("#legend", "Weight in the memory")
+    assert "wolf.n.01" in page.answers()
+    assert not page.all(".answers .waiting")
+    page.click("#more")
+    page.until(lambda: page.all(".answers[aria-busy=true] .ranking"), "the same answers stay until there are more")
+    page.until(lambda: len(page.answers()) > 10 and page.all(".answers[aria-busy=false]"), "there are more")
+
+
+def test_what_comes_soon_is_shown_at_once(page: Page) -> None:
+    page.open(entity="dog.n.01")
+    page.answers()
+    page.run("""
+      window.asked = []; window.waited = 0;
+      const real = window.fetch, later = window.setTimeout;
+      window.fetch = (...call) => { window.asked.push(call[0]); return real(...call); };
+      window.setTimeout = (call, ms, ...rest) => later(call, ms === 150 ? 60000 : ms, ...rest);  // soon, on any machine
+      new MutationObserver(() => { window.waited += document.querySelectorAll(".waiting").length; })
+        .observe(document.querySelector("#answers"), {childList: true, subtree: true});
+    """)
+    page.choose("hypernym")
+    page.shows("#legend", "Weight in the memory")
+    page.answers()
+    assert page.run("return window.waited") == 0
+    assert len([url for url in page.run("return window.asked") if "/neighbours" in url]) == 1
+
+
+def test_percentages_against_the_order_are_explained(page: Page) -> None:
+    def answered(*chances: float) -> str:
+        answers = [
+            {"name": f"n{rank}", "rank": rank, "score": -rank, "probability": chance, "known": False}
+            for rank, chance in enumerate(chances, 1)
+        ]
+        page.run(
+            "window.real ??= window.fetch; window.fetch = (url, options) => url === '/predict'"
+            " ? Promise.resolve(new Response(arguments[0])) : window.real(url, options)",
+            json.dumps({"results": [{"answers": answers}]}),
+        )
+        page.click("#hide-known")
+        page.until(lambda: len(page.answers()) == len(chances), "the answers")
+        return page.text(".answers .caption")
+
+    page.open(**ASKED)
+    page.answers()
+    assert "the two differ" not in answered(0.8, 0.5001, 0.5)
+    assert "the two differ" in answered(0.8, 0.3, 0.5, 0.1)
+    assert "the two differ" not in answered(0.8, 0.50001, 0.50002, 0.3, 0.1)  # nobody sees that
+
+
 # Drawing
 
 
@@ -200,6 +295,37 @@ def test_a_large_neighbourhood_says_how_many_more_there_are(visit: Visit) -> Non
     assert any(text.endswith("more") for text in page.texts(".star .more text"))
     page.click(".star .more[role=button]")
     page.until(lambda: len(page.all(".star .spoke")) > 24, "a role can be opened")
+
+
+LITTLE: list[Names3] = [("stork.n.01", "hypernym", "bird.n.01"), ("swan.n.01", "hypernym", "bird.n.01")]
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW, (700, 800)])
+@pytest.mark.parametrize("entity", ["", "pack", "canine.n.02", "bird.n.01", "longest"])
+def test_the_ring_lies_inside_the_drawing_and_under_no_text(visit: Visit, size: tuple[int, int], entity: str) -> None:
+    crowd: list[Names3] = [(f"pup_{number:03}", "hypernym", "pack") for number in range(300)]
+    page = visit([*TOY_FACTS, *crowd, *LITTLE, ("x" * 300, "hypernym", "longest")])
+    page.look_through(size)
+    page.open(**({"entity": entity} if entity else {}))
+    if not entity and size != WIDE:
+        page.until(lambda: page.texts("#welcome a.name"), "a welcome without a drawing")
+        assert not page.all(".star svg")
+        return
+    page.until(lambda: page.all(".star svg"), "the drawing")
+    assert page.run(CROSSED) == []
+    if entity == "pack":
+        page.click(".star .more[role=button]")
+        page.until(lambda: len(page.all(".star .spoke")) > 24, "a long list")
+        assert page.run(CROSSED) == []
+
+
+def test_a_count_of_some_of_the_facts_says_so(visit: Visit) -> None:
+    crowd: list[Names3] = [("pack", "hyponym", f"pup_{number:04}") for number in range(1005)]
+    page = visit([*TOY_FACTS, *crowd])
+    page.open(entity="pack")
+    page.until(lambda: "hyponym (1,000+ known)" in page.texts("#relation option"), "there are more than were sent")
+    page.open(entity="canine.n.02")
+    page.until(lambda: "hyponym (2 known)" in page.texts("#relation option"), "these are all")
 
 
 # Reasons
@@ -236,8 +362,8 @@ def test_paths_are_drawn_on_to_the_answer(page: Page) -> None:
         " ? Promise.resolve(new Response(arguments[0])) : real(url, options)",
         json.dumps(explained),
     )
-    page.click(".ranking > li:last-child .answer")
-    answer = page.answers()[-1]
+    answer = [name for name in page.answers() if name != ASKED["entity"]][-1]
+    page.open_answer(answer)
     page.until(lambda: len(page.all(".star .walk")) == 2, "the second and the third step")
     assert page.texts(".star .stop text")[0] == "puppy.n.01"
     assert page.texts(".reasons .fact")[0].split() == [
@@ -311,6 +437,38 @@ def test_somebody_new_is_introduced_from_the_search(page: Page, tmp_path: Path) 
         assert ("dire_wolf.n.01", "hypernym", "wolf.n.01") in kb
 
 
+def test_a_name_with_a_line_break_is_kept_as_it_is(visit: Visit, tmp_path: Path) -> None:
+    page = visit([*TOY_FACTS, ("a\nb", "is\nlike", "wolf.n.01")])
+    page.open(entity="a\nb", relation="is\nlike", direction="tail")
+    page.until(lambda: page.one("#edit-head").get_attribute("value") == "a⏎b", "it can be seen in the field")
+    page.write("#edit-tail", "dog.n.01")
+    page.press(Keys.ESCAPE, Keys.ENTER)
+    page.until(lambda: page.all(".changes .undo"), "it is added")
+    with facts_by(tmp_path) as kb:
+        assert ("a\nb", "is\nlike", "dog.n.01") in kb
+        page.write("#edit-head", "ab")  # somebody means something else
+        page.write("#edit-relation", "is⏎like")  # as the list of relations has it
+        page.write("#edit-tail", "cat.n.01")
+        page.click("#edit-add")
+        page.until(lambda: len(page.all(".changes .undo")) == 2, "it is added")
+        assert ("ab", "is\nlike", "cat.n.01") in kb
+
+
+def test_what_was_new_is_not_called_new_once_it_is_added(page: Page) -> None:
+    page.open(entity="dog.n.01")
+    page.answers()
+    page.write("#edit-relation", "eats")
+    page.write("#edit-tail", "bone")
+    page.shows("#edit-hint", "“bone” will be a new entity. “eats” will be a new relation")
+    page.run(SLOW, 700, "^/(entities|relations)")  # what is typed is looked up, and found out after it was added
+    page.write("#edit-tail", "bones")
+    time.sleep(0.3)
+    page.press(Keys.ENTER)
+    page.until(lambda: page.all(".changes .undo"), "it is added")
+    time.sleep(1.5)
+    assert page.text("#edit-hint") == ""
+
+
 def test_what_others_write_appears_by_itself(page: Page, tmp_path: Path) -> None:
     page.open(**ASKED)
     before = page.answers()
@@ -324,6 +482,52 @@ def test_what_others_write_appears_by_itself(page: Page, tmp_path: Path) -> None
         kb.add("puppy.n.01", "similar_to", "fox.n.01")
     page.until(lambda: "puppy.n.01" in page.texts("#notes .note .name"), "the next news")
     assert "lion.n.01" not in page.texts("#notes .note .name")  # what we did ourselves is no news
+
+
+def test_more_tabs_than_a_browser_has_connections(page: Page, tmp_path: Path) -> None:
+    page.open(**ASKED)
+    page.answers()
+    first = page.driver.current_window_handle
+    with facts_by(tmp_path) as kb:
+        kb.add("lion.n.01", "hypernym", "canine.n.02")
+        page.until(lambda: len(page.all("#notes .note")) == 1, "the first news")
+        with page.away(tabs=7):  # each could hold one of six connections
+            kb.add(*MIRROR)
+        assert page.driver.current_window_handle == first
+        page.until(lambda: "cat.n.01" in page.text("#notes"), "what happened meanwhile")
+        page.until(lambda: "cat.n.01" in page.texts(".star .filler text"), "is drawn")
+        kb.add("puppy.n.01", "similar_to", "fox.n.01")
+        page.until(lambda: "puppy.n.01" in page.text("#notes"), "and what happens now")
+    time.sleep(1.5)  # whatever is told twice has come by now
+    told = page.texts("#notes .note")
+    assert [name in text for name, text in zip(("lion", "cat", "puppy"), told, strict=True)] == [True] * 3
+    assert not any("other" in text for text in told)
+
+
+def test_our_own_facts_are_no_news_after_a_while_away(page: Page, tmp_path: Path) -> None:
+    page.open(**ASKED)
+    page.answers()
+    page.run("window.Real = EventSource; window.EventSource = class extends EventTarget { close() {} }")
+    with page.away():
+        pass  # it comes back deaf
+    page.add(*MIRROR)
+    page.until(lambda: page.all(".changes .undo"), "it is added")
+    page.run("window.EventSource = window.Real")
+    with page.away(), facts_by(tmp_path) as kb:
+        kb.add("lion.n.01", "hypernym", "canine.n.02")
+    page.until(lambda: "lion.n.01" in page.text("#notes"), "what others did")
+    assert "cat.n.01" not in page.text("#notes")
+    assert "other" not in page.text("#notes .note")
+
+
+def test_a_model_that_came_while_nobody_looked(visit: Visit, tmp_path: Path, model: Path) -> None:
+    page = visit(model=None)
+    page.open(**ASKED)
+    page.shows("#answers", "no model yet")
+    with page.away(), facts_by(tmp_path) as kb:
+        kb.use_model(model)
+        until(lambda: (httpx.get(f"{page.url}/graph").json()["model"] or {}).get("status") == "ready")
+    assert "wolf.n.01" in page.answers()
 
 
 # Going to and fro
@@ -436,7 +640,19 @@ def test_light_and_dark_by_preference_and_by_choice(page: Page) -> None:
     page.until(lambda: paper() == light, "the reader's choice goes before")
     page.open()
     assert paper() == light  # and is remembered
-    assert page.one("#theme").text == "Light"
+    assert page.one("#theme").text == "Theme: light"
+    assert page.one("#theme").get_attribute("aria-label") == "Theme: light. Change to dark"
+
+
+def test_a_very_long_heading_ends_with_an_ellipsis(visit: Visit) -> None:
+    page = visit([("w" * 9000, "hypernym", "wolf.n.01")])
+    for size in (WIDE, NARROW):
+        page.look_through(size)
+        page.open(entity="w" * 9000)
+        heading = page.one("#name")
+        assert page.run("return getComputedStyle(arguments[0]).webkitLineClamp", heading) == "7"
+        assert heading.size["height"] < 200
+        assert len(str(heading.get_attribute("title"))) == 9000  # in full for who points at it
 
 
 # When something is not there
@@ -486,12 +702,6 @@ def test_without_the_right_to_write_there_is_no_form(visit: Visit) -> None:
     assert not page.all(".reasons .store")
 
 
-SLOW = """
-const soon = window.fetch;
-window.fetch = (...call) => new Promise((done) => setTimeout(() => done(soon(...call)), 700));
-"""
-
-
 @pytest.mark.parametrize("act", ["undo", "add"])
 def test_what_is_finished_late_leaves_the_focus_to_who_writes(page: Page, act: str) -> None:
     page.open(**ASKED)
@@ -501,7 +711,7 @@ def test_what_is_finished_late_leaves_the_focus_to_who_writes(page: Page, act: s
     page.until(lambda: page.run("return document.activeElement.id") == "edit-head", "the focus is at the next end")
     if act == "add":
         page.write("#edit-head", "lynx.n.02")
-    page.run(SLOW)
+    page.run(SLOW, 700, ".")
     page.click(".changes .undo" if act == "undo" else "#edit-add")
     page.click("#edit-relation")
     page.until(lambda: len(page.all(".changes li")) == (0 if act == "undo" else 2), "it is done")
@@ -520,6 +730,7 @@ def test_the_token_is_asked_for_once(visit: Visit, tmp_path: Path) -> None:
     page.shows("#token", "did not accept")
     page.one("#token-value").send_keys("secret", Keys.ENTER)
     page.until(lambda: page.all(".changes .undo"), "it is added")
+    assert page.run("return [document.querySelector('#token').children.length, token.returnValue]") == [0, ""]
     page.click(".changes .undo")
     page.until(lambda: not page.all(".changes li"), "and removed, without asking again")
     with facts_by(tmp_path) as kb:

@@ -4,6 +4,8 @@ import { button, count, decimal, el, factKey, factLine, mayMove, nameSpan, perce
 
 export const FIRST = 10; // answers asked for at once
 const MORE = { 10: 25, 25: 60 };
+const AGAINST =
+  " The order is that among all answers, the percentage is what speaks for one by itself; here the two differ.";
 
 export class Answers {
   /** `onToggle(row, container)` opens or closes reasons, `onMore(k)` asks for more, `onMoved(first)`: a new order. */
@@ -14,6 +16,7 @@ export class Answers {
   }
 
   clear() {
+    this.busy(false);
     this.rows = new Map(); // key of the fact -> {row, item, button, reasons}
     this.question = null;
     this.open = null; // the key whose reasons are shown
@@ -23,6 +26,14 @@ export class Answers {
 
   busy(is) {
     this.root.setAttribute("aria-busy", String(is));
+  }
+
+  /** Answers are on their way. Those to the same question stay until then. */
+  wait(question) {
+    if (question !== this.question || !this.list) {
+      this.say(el("p", { class: "waiting", role: "status" }, "The answers are being worked out …"));
+    }
+    this.busy(true);
   }
 
   /** In place of answers: why there are none, and what to do about it. */
@@ -38,6 +49,7 @@ export class Answers {
   show(rows, { question, entity, missing, k }) {
     const same = question === this.question && this.list !== null;
     if (!same) this.clear();
+    this.busy(false);
     this.question = question;
     if (!rows.length) {
       this.say(el("p", {}, missing ? "Nothing is likely that is not stored already." : "There is no answer to rank."));
@@ -164,6 +176,14 @@ export class Answers {
   }
 }
 
+/** Whether a row has a larger percentage than the one above it, as they are read. */
+function runsAgainst(rows) {
+  return rows.some(({ probability }, place) => {
+    const above = rows[Math.max(0, place - 1)].probability;
+    return probability > above && percent(probability) !== percent(above);
+  });
+}
+
 /** How answers become bars: probabilities as they are, bare scores only beside each other and never as a percentage. */
 function barScale(rows) {
   if (rows.every((row) => row.probability !== null && row.probability !== undefined)) {
@@ -171,7 +191,7 @@ function barScale(rows) {
       calibrated: true,
       part: (row) => row.probability,
       value: (row) => percent(row.probability),
-      said: "Calibrated probabilities: of answers given 70 %, about 70 in 100 hold.",
+      said: `Calibrated probabilities: of answers given 70 %, about 70 in 100 hold.${runsAgainst(rows) ? AGAINST : ""}`,
     };
   }
   const scores = rows.map((row) => row.score).filter((score) => score !== null);

@@ -9,6 +9,9 @@ const ROW = 21; // height of a line with a name
 const HEADING = 21; // of a line with a role
 const GAP = 9; // between two roles
 const NARROW = 540; // px; below, everything stands on the right
+const MARGIN = 12; // px left of a hub at the edge
+const HALF_TEXT = 8; // px that a text is high above its middle
+const AWAY = 10; // px between the ring and a text
 const ALL = 80; // names shown of a role that was opened
 
 /** The name at the other end. */
@@ -78,8 +81,9 @@ function inOrder(groups) {
 }
 
 /**
- * Places for everything: {width, height, hub, sides, fan, lines}, a line being a role, a fact or "so many more", each
- * with the point its spoke ends at and the way its text runs. `widest` is the room that the longest text needs.
+ * Places for everything: {width, height, hub, reach, half, fan, whole, lines}, a line being a role, a fact or "so many
+ * more", each with the point its spoke ends at and where its text begins and which way it runs. `widest` is the room
+ * that the longest text needs. Where a whole ring would be too thin, a fan has half of one, like a protractor.
  */
 export function place(groups, width, widest) {
   const fan = width < NARROW || !groups.some((g) => g.role === "head") || !groups.some((g) => g.role === "tail");
@@ -92,13 +96,16 @@ export function place(groups, width, widest) {
   const heights = sides.map((side) => heightOf(side.groups));
   const half = Math.max(...heights, 150) / 2 + 40; // more than the lines need, so that the ends of the arc stay open
   const height = 2 * half + 8;
-  const hub = { x: !fan ? width / 2 : width < NARROW ? 30 : width / 3, y: height / 2 };
-  const room = width - hub.x - widest - 18;
+  const room = width - widest - AWAY - 10;
+  const whole = !fan || room > half;
+  const most = !fan ? room - width / 2 : whole ? room / 2 : room - MARGIN;
   const round = width < NARROW ? 0.7 * half : 1.05 * half;
-  const reach = Math.max(width * 0.15, Math.min(room, round, 270));
+  const reach = Math.max(width * 0.15, Math.min(most, round, 270));
+  const x = !fan ? width / 2 : whole ? Math.max(width / 3, reach + 1) : MARGIN; // with the ring inside the drawing
+  const hub = { x, y: height / 2 };
   const arc = (y) => reach * Math.sqrt(Math.max(0, 1 - (y / half) ** 2));
   const lines = sides.flatMap((side, each) => linesOf(side, hub, -heights[each] / 2, arc));
-  return { width, height, hub, reach, half, fan, lines };
+  return { width, height, hub, reach, half, fan, whole, lines };
 }
 
 function heightOf(groups) {
@@ -111,7 +118,9 @@ function linesOf({ groups, sign }, hub, top, arc) {
   let y = top;
   const put = (kind, height, data) => {
     const middle = y + height / 2;
-    lines.push({ kind, sign, x: hub.x + sign * arc(middle), y: hub.y + middle, ...data });
+    const outermost = Math.max(arc(middle - HALF_TEXT), arc(middle + HALF_TEXT)); // the ring passes no text
+    const start = hub.x + sign * (Math.max(arc(middle), outermost) + AWAY);
+    lines.push({ kind, sign, x: hub.x + sign * arc(middle), y: hub.y + middle, start, ...data });
     y += height;
   };
   for (const group of groups) {

@@ -16,8 +16,7 @@ export class Edit {
   }
 
   /** Without the right to write there is a sentence in place of the form. */
-  begin(graph, relations) {
-    this.relations = relations.map((relation) => relation.name);
+  begin(graph) {
     this.writes = graph.writes;
     if (!graph.writes) {
       this.root.replaceChildren(el("p", { class: "caption" },
@@ -43,18 +42,18 @@ export class Edit {
     const [head, headField] = field("edit-head", "Head");
     const [relation, relationField] = field("edit-relation", "Relation", "edit-relations");
     const [tail, tailField] = field("edit-tail", "Tail");
-    Object.assign(this, { head, relation, tail, exists: {} });
+    Object.assign(this, { head, relation, tail, exists: Object.create(null), exact: new Map() });
     this.names = el("datalist", { id: "edit-relations" });
     this.nameRelations();
     for (const input of [head, tail]) {
       new Combobox(input, {
         onTake: (name) => {
-          input.value = name;
+          this.put(input, name);
           this.exists[name] = true;
           this.foresee();
         },
         onType: (text, found) => {
-          this.exists[text] = found.some((entity) => entity.name === text);
+          this.exists[text] ||= found.some((entity) => entity.name === text); // it may have been added meanwhile
           this.foresee();
         },
       });
@@ -65,22 +64,22 @@ export class Edit {
       headField, relationField, tailField, this.button, this.names);
   }
 
-  /** Relations that have come since. */
+  /** The names of the relations, some of which have come since. */
   know(relations) {
-    this.relations = relations.map((relation) => relation.name);
+    this.relations = [...new Set(relations)];
     if (this.writes) this.nameRelations();
   }
 
   nameRelations() {
-    this.names.replaceChildren(...this.relations.map((name) => el("option", { value: name })));
+    this.names.replaceChildren(...this.relations.map((name) => el("option", { value: inLine(name) })));
   }
 
   /** Begin a fact about the entity on the page, unless somebody is writing one. */
   suggest({ entity, relation, direction }) {
     if (!this.writes || (this.dirty && this.root.contains(document.activeElement))) return;
-    this.head.value = direction === "head" ? "" : entity ?? "";
-    this.tail.value = direction === "head" ? entity ?? "" : "";
-    this.relation.value = relation ?? "";
+    this.put(this.head, direction === "head" ? "" : entity ?? "");
+    this.put(this.tail, direction === "head" ? entity ?? "" : "");
+    this.put(this.relation, relation ?? "");
     this.dirty = false;
     this.introducing = null;
     this.say("");
@@ -90,8 +89,9 @@ export class Edit {
   introduce(name) {
     this.exists[name] = false;
     this.introducing = name;
-    this.head.value = name;
-    this.relation.value = this.tail.value = "";
+    this.put(this.head, name);
+    this.put(this.relation, "");
+    this.put(this.tail, "");
     this.dirty = true;
     this.foresee();
     this.relation.focus();
@@ -99,9 +99,9 @@ export class Edit {
 
   /** Say which of the names would be new. */
   foresee() {
-    const isNew = [this.head.value, this.tail.value].filter((name) => name && this.exists[name] === false);
+    const [head, relation, tail] = this.written();
+    const isNew = [head, tail].filter((name) => name && this.exists[name] === false);
     const parts = [...new Set(isNew)].map((name) => `“${shown(name)}” will be a new entity.`);
-    const relation = this.relation.value;
     if (relation && document.activeElement !== this.relation && !this.relations.includes(relation)) {
       parts.push(`“${shown(relation)}” will be a new relation, which a model uses once it is trained with it.`);
     }
@@ -122,12 +122,22 @@ export class Edit {
     this.button.disabled = false;
     if (!done || String(this.written()) !== String(fact)) return; // somebody writes the next one already
     this.dirty = false;
-    const next = this.head.value === this.subject ? this.tail : this.head; // the end that is not the page's own
+    const next = fact[0] === this.subject ? this.tail : this.head; // the end that is not the page's own
     if (moveFocus(before, next)) next.select();
   }
 
+  /** Write a name into a field. A field has no line breaks, so the exact name is kept with what stands there. */
+  put(input, name) {
+    input.value = inLine(name);
+    this.exact.set(input, name);
+  }
+
+  /** The fact in the fields: what was put there, unless somebody has written something else. */
   written() {
-    return [this.head.value, this.relation.value, this.tail.value];
+    return [this.head, this.relation, this.tail].map((input) => {
+      const meant = [this.exact.get(input) ?? "", ...(input === this.relation ? this.relations : [])];
+      return meant.find((name) => inLine(name) === input.value) ?? input.value;
+    });
   }
 
   /** Store or remove a fact. True if something has changed. */
@@ -141,6 +151,8 @@ export class Edit {
         return false;
       }
       moment = answer.moment;
+      this.know([...this.relations, fact[1]]);
+      this.exists[fact[0]] = this.exists[fact[2]] = true;
       this.say("");
       if (undoes) this.changes = this.changes.filter((change) => change !== undoes);
       else this.changes = [{ kind, fact }, ...this.changes].slice(0, KEPT);
@@ -170,6 +182,11 @@ export class Edit {
   }
 }
 
+/** A name as a field can hold it. */
+function inLine(name) {
+  return name.replaceAll("\n", "⏎").replaceAll("\r", "␍");
+}
+
 /** Give an element the focus, unless it has been taken elsewhere since `before` had it. True if it was given. */
 function moveFocus(before, to) {
   const now = document.activeElement;
@@ -195,7 +212,12 @@ export function askForToken(dialog) {
     });
     dialog.replaceChildren(form);
     dialog.returnValue = "";
-    dialog.addEventListener("close", () => done(dialog.returnValue || null), { once: true });
+    const closed = () => {
+      done(dialog.returnValue || null);
+      dialog.returnValue = "";
+      dialog.replaceChildren(); // what was typed is a secret
+    };
+    dialog.addEventListener("close", closed, { once: true });
     dialog.showModal();
   });
 }

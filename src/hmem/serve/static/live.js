@@ -39,22 +39,48 @@ export class Own {
   }
 }
 
-/** Listen for good. `onFacts` and `onModel` are told of what others did, `onReach(bool)` of the connection. */
+/**
+ * Listen for good. `onFacts` and `onModel` are told of what others did, `onReach(bool)` of the connection. A browser
+ * has six connections to a server, for all its tabs: while nobody sees this one it does not listen, and it catches up
+ * when somebody does. Returns a function that begins it, from the moment that the page shows, or null.
+ */
 export function listen({ own, onFacts, onModel, onReach }) {
+  let source = null;
+  let last = null; // the moment of the last news
+  let wasAway = document.hidden;
+
   const open = () => {
-    const source = new EventSource("/events");
-    source.addEventListener("open", () => onReach(true));
-    source.addEventListener("error", () => {
+    if (source || document.hidden) return;
+    const mine = (source = new EventSource(last === null ? "/events" : `/events?since=${last}`));
+    mine.addEventListener("open", () => onReach(true));
+    mine.addEventListener("error", () => {
+      if (mine !== source) return;
       onReach(false);
-      if (source.readyState === EventSource.CLOSED) setTimeout(open, AGAIN); // otherwise the browser tries again
+      if (mine.readyState !== EventSource.CLOSED) return; // the browser tries again
+      source = null;
+      setTimeout(open, AGAIN);
     });
-    source.addEventListener("facts", (event) => {
-      own.others(JSON.parse(event.data), onFacts);
+    mine.addEventListener("facts", (event) => {
+      const news = JSON.parse(event.data);
+      last = news.moment;
+      own.others(news, onFacts);
     });
-    source.addEventListener("model", () => onModel());
-    addEventListener("pagehide", () => source.close(), { once: true });
+    mine.addEventListener("model", () => onModel());
+    if (wasAway) onModel(); // a stream tells of models that come after it was opened
+    wasAway = false;
   };
-  open();
+  const close = () => {
+    wasAway = true;
+    source?.close();
+    source = null;
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", ({ persisted }) => persisted && open()); // as it was left, by going back to it
+  return (moment) => {
+    last ??= moment;
+    open();
+  };
 }
 
 /** The same listener, told at most once in a while: somebody may be importing a thousand facts one by one. */

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { Answers, FIRST } from "./answers.js";
+import { answersTo, isSoon, plainFacts, weighedFacts } from "./asking.js";
 import { button, count, el, entityLink, factKey, sentence, shown } from "./dom.js";
 import { askForToken, Edit } from "./edit.js";
 import { changedElsewhere, listen, note, Own, together } from "./live.js";
@@ -13,7 +14,6 @@ import { Star } from "./star.js";
 import { factOf, viewOf, Views } from "./state.js";
 
 const UNLIKELY = 0.001; // probability below which a fact is not called missing
-const MOST_FACTS = 1000; // of one entity, that the drawing chooses from
 const $ = (id) => document.getElementById(id);
 
 let graph = null, relations = [];
@@ -26,11 +26,11 @@ let reachable = true;
 
 const own = new Own();
 const views = new Views((view, before) => {
-  const isSame = ["entity", "relation", "direction"].every((key) => view[key] === before[key]);
-  if (!isSame) k = FIRST;
+  if (!isSameQuestion(view, before)) k = FIRST;
   load({ focus: true });
 });
 const ask = ({ relation, direction }) => views.go({ entity: views.current.entity, relation, direction });
+const isSameQuestion = (a, b) => ["entity", "relation", "direction"].every((key) => a[key] === b[key]);
 const otherEnd = (end) => (end === "head" ? "tail" : "head"); // who is the head of a fact asks for its tail
 const star = new Star($("star"), $("legend"), {
   onAsk: (relation, role) => ask({ relation, direction: otherEnd(role) }),
@@ -60,37 +60,31 @@ async function load({ focus = false, fresh = null } = {}) {
   const { signal } = (loading = new AbortController());
   if (!graph) return;
   if (!view.entity) return showWelcome(signal);
-  const slow = setTimeout(() => answers.busy(true), 150);
-  const body = { entity: view.entity, k };
-  const modelled = Boolean(graph.model);
-  const waiting = [
-    neighboursOf(view, signal),
-    !modelled ? null : view.relation
-      ? api.predict({ ...body, relation: view.relation, direction: view.direction, known: question.withKnown }, signal)
-      : api.missing(body, signal),
-  ];
-  const [around, ranked] = await Promise.allSettled(waiting);
-  clearTimeout(slow);
+  const isWeighed = Boolean(graph.model && view.relation);
+  const drawn = isWeighed ? weighedFacts(view, signal) : plainFacts(view.entity, signal);
+  const ranked = graph.model ? answersTo(view, k, question.withKnown, signal) : Promise.resolve([]);
+  const [hasFacts, hasAnswers] = await Promise.all([isSoon(drawn), isSoon(ranked)]);
   if (signal.aborted) return;
-  answers.busy(false);
+  if (!hasFacts || !hasAnswers) answers.wait(questionOf(view));
+  const isEarly = isWeighed && !hasFacts && !isSameQuestion(view, current); // weights come later
+  const first = isEarly ? Promise.race([drawn, plainFacts(view.entity, signal)]) : drawn;
+  const [around] = await Promise.allSettled([first]);
+  if (signal.aborted) return;
   if (around.status === "rejected") return showFailure(view, around.reason);
   showEntity(view, around.value, { focus, fresh });
-  if (ranked.status === "rejected") showTrouble(ranked.reason);
+  const again = (found) => found !== around.value && !signal.aborted && showEntity(view, found, { fresh });
+  drawn.then(again, () => {}); // without weights, what is drawn will do
+  const [rows] = await Promise.allSettled([ranked]);
+  if (signal.aborted) return;
+  if (rows.status === "rejected") showTrouble(rows.reason);
   else if (!facts.length) showTrouble({ code: "no_facts" });
-  else if (!modelled) showTrouble({ code: "no_model" });
-  else showAnswers(view, ranked.value);
+  else if (!graph.model) showTrouble({ code: "no_model" });
+  else showAnswers(view, rows.value);
 }
 
-/** The facts of the entity, with weights for the question; without them if the question cannot be asked. */
-async function neighboursOf({ entity, relation, direction }, signal) {
-  const plain = { entity, limit: MOST_FACTS };
-  if (!relation || !graph.model) return api.neighbours(plain, signal);
-  try {
-    return await api.neighbours({ ...plain, relation, direction }, signal);
-  } catch (error) {
-    if (error.name === "AbortError" || error.code === "gone") throw error;
-    return api.neighbours(plain, signal);
-  }
+/** One text for a question, to compare. */
+function questionOf({ entity, relation, direction }) {
+  return JSON.stringify([entity, relation, direction, question.withKnown]);
 }
 
 function showPage(entity) {
@@ -110,7 +104,7 @@ async function showWelcome(signal) {
     if (!entities.length) return;
     pages.welcome($("welcome"), graph, entities);
     const { name } = entities.at(-1); // a frontispiece: one of them, drawn
-    const around = await api.neighbours({ entity: name, limit: MOST_FACTS }, signal);
+    const around = await plainFacts(name, signal);
     star.show({ ...around, modelled: false, caption: [entityLink(name), " and its neighbours"] });
   } catch { /* the welcome will do */ }
 }
@@ -129,21 +123,22 @@ function showFailure(view, error) {
 
 function showEntity(view, around, { focus, fresh }) {
   const isOther = view.entity !== current.entity;
-  const isAsked = view.relation !== current.relation || view.direction !== current.direction;
+  const isAsked = !isSameQuestion(view, current);
   facts = around.facts;
   current = view;
   showPage(view.entity);
   $("name").textContent = shown(view.entity, view.entity.length);
   $("name").classList.toggle("long", view.entity.length > 60);
+  $("name").title = view.entity.length > 60 ? view.entity : "";
   const total = around.total ?? facts.length;
   const newcomer = around.new ? ", not known when the model was trained" : "";
   $("about").textContent = `${total ? count(total, "stored fact") : "Nothing is stored about it"}${newcomer}`;
   const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
   star.show({ entity: view.entity, facts, total, fresh, question: asked, modelled: Boolean(graph.model) });
-  question.show(view, relations, facts);
+  question.show(view, relations, facts, total);
   $("question").hidden = !graph.model;
   edit.subject = view.entity;
-  if (isOther || isAsked) {
+  if (isAsked) {
     reasoning?.abort(); // they were about something else
     edit.suggest(view);
   }
@@ -159,8 +154,7 @@ function showAnswers(view, ranked) {
     rank: missing ? place + 1 : each.rank,
     fact: missing ? [each.head, each.relation, each.tail] : factOf(view, each.name),
   }));
-  const asked = JSON.stringify([view.entity, view.relation, view.direction, question.withKnown]);
-  answers.show(rows, { question: asked, entity: view.entity, missing, k });
+  answers.show(rows, { question: questionOf(view), entity: view.entity, missing, k });
   const open = answers.opened();
   if (open) toggled(open.row, open.container); // what is read is kept up to date
   else if (!view.answer || !answers.openFact(factOf(view, view.answer))) star.explain(null);
@@ -223,7 +217,7 @@ async function changed(fact, kind, isIntroduction) {
 /** The figures and relations of the graph, again. */
 async function renew() {
   [graph, relations] = await Promise.all([api.graph(), api.relations()]);
-  edit.know(relations);
+  edit.know(relations.map(({ name }) => name));
   $("base").textContent = graph.path;
   pages.colophon($("colophon"), graph);
 }
@@ -255,12 +249,12 @@ document.addEventListener("click", (event) => {
 
 async function begin() {
   try {
-    const first = graph === null;
-    [graph, relations] = await Promise.all([api.graph(), api.relations()]);
-    if (first || edit.writes !== graph.writes) edit.begin(graph, relations);
     await renew();
+    hear(graph.moment);
+    if (edit.writes !== graph.writes) edit.begin(graph);
     await load();
   } catch (error) {
+    hear(null);
     if (graph === null) {
       showPage(null);
       pages.failed($("welcome"), error, begin);
@@ -274,7 +268,7 @@ new ResizeObserver(measured).observe($("beside"));
 
 api.watchReach(reached);
 api.useTokenDialog(askForToken($("token")));
-listen({ own, onReach: reached, onModel: begin, onFacts: together(elsewhere) });
+const hear = listen({ own, onReach: reached, onModel: begin, onFacts: together(elsewhere) });
 begin();
 
 /** Others have changed something: say so, and show what it changes. */

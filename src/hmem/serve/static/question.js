@@ -38,11 +38,11 @@ export class Question {
     this.onKnown();
   }
 
-  /** `relations` are those of the graph, `facts` those of the entity. */
-  show(view, relations, facts) {
+  /** `relations` are those of the graph, `facts` those of the entity, of which it has `total`. */
+  show(view, relations, facts, total) {
     if (view.entity !== this.view.entity) clearTimeout(this.timer); // a choice that was meant for somebody else
     const { entity, relation, direction } = (this.view = view);
-    this.list(relations, facts);
+    this.list(relations, facts, facts.length < total ? "+" : "");
     this.select.value = relation ?? "";
     const blank = el("span", { class: "blank", "aria-label": "what is asked for" }, "?");
     const [first, last] = direction === "head" ? [blank, nameSpan(entity)] : [nameSpan(entity), blank];
@@ -57,17 +57,17 @@ export class Question {
     this.hide.setAttribute("aria-pressed", String(!this.withKnown));
   }
 
-  /** The relations to choose from; those that the entity has facts of come first. */
-  list(relations, facts) {
+  /** The relations to choose from; those that the entity has facts of come first. `more`: "+" if these are not all. */
+  list(relations, facts, more) {
     const role = this.view.direction === "head" ? "tail" : "head"; // that the entity has in such a fact
     const known = new Map();
     for (const fact of facts) if (fact.role === role) known.set(fact.relation, (known.get(fact.relation) ?? 0) + 1);
     const usable = relations.filter((each) => each.usable || each.name === this.view.relation);
-    const listed = JSON.stringify([usable.map((each) => each.name), [...known]]);
+    const listed = JSON.stringify([usable.map((each) => each.name), [...known], more]);
     if (listed === this.listed) return; // a list that stays the same goes on with what is being typed
     this.listed = listed;
     const option = ({ name }) => {
-      const text = known.has(name) ? `${shown(name, 50)} (${count(known.get(name))} known)` : shown(name, 50);
+      const text = known.has(name) ? `${shown(name, 50)} (${count(known.get(name))}${more} known)` : shown(name, 50);
       return el("option", { value: name }, text);
     };
     const near = usable.filter((each) => known.has(each.name));

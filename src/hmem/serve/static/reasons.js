@@ -4,6 +4,7 @@ import { address, chainLine, count, decimal, el, factKey, factLine, share } from
 
 const SAID = {
   completion: "what completing the memory adds",
+  usual: "what answers to this question have in common",
   dense: "the memory as a whole, no single fact",
   rest: "distance that no fact decides",
 };

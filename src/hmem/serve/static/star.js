@@ -25,9 +25,9 @@ export class Star {
    */
   show(data) {
     if (data.entity !== this.data?.entity) this.opened.clear();
+    if (data.fresh !== this.data?.fresh) this.freshUntil = performance.now() + FRESH;
     const same = this.data && asksFor(data) === asksFor(this.data);
     this.data = { ...data, reasons: same ? this.data.reasons : null };
-    this.freshUntil = performance.now() + FRESH;
     this.draw();
   }
 
@@ -87,7 +87,7 @@ export class Star {
   }
 
   drawFact(line, { hub }, spokes, labels) {
-    const { fact, sign, x, y } = line;
+    const { fact, sign, x, y, start } = line;
     const name = fillerOf(fact);
     const key = keyOf(fact);
     const part = this.data.reasons?.marks.get(key);
@@ -98,8 +98,8 @@ export class Star {
     const path = svg("path", { class: kind("spoke"), d: `M${hub.x} ${hub.y}Q${bend} ${y} ${x} ${y}`, pathLength: 1 });
     path.style.setProperty("stroke-width", `${this.scale.width(fact.weight)}px`);
     spokes.append(path, svg("circle", { class: kind("dot"), cx: x, cy: y, r: this.scale.dot(fact.weight) }));
-    const room = (sign > 0 ? this.width - x : x) - 14 - (part ? 48 : 0);
-    const text = svg("text", { x: x + sign * 10, y, dy: "0.32em", "text-anchor": sign > 0 ? "start" : "end" });
+    const room = (sign > 0 ? this.width - start : start) - 4 - (part ? 48 : 0);
+    const text = svg("text", { x: start, y, dy: "0.32em", "text-anchor": sign > 0 ? "start" : "end" });
     const label = svg("tspan", {}, this.fit(name, room));
     const said = part ? svg("tspan", { class: "share" }, part) : null;
     if (said) said.setAttribute("dx", sign > 0 ? 7 : 0);
@@ -111,7 +111,7 @@ export class Star {
     labels.append(svg("a", attributes, svg("title", {}, told), text));
   }
 
-  drawRole({ group, sign, x, y }, { fan }) {
+  drawRole({ group, sign, start, y }, { fan }) {
     const arrow = fan && group.role === "tail" ? "←" : "→";
     const words = fan && group.role === "tail" ? [arrow, group.relation] : [group.relation, arrow];
     const { question } = this.data;
@@ -119,14 +119,14 @@ export class Star {
     const ask = () => this.onAsk(group.relation, group.role);
     const ends = group.role === "head" ? [this.data.entity, "?"] : ["?", this.data.entity];
     const told = `Ask: ${ends[0]} ${group.relation} ${ends[1]}`;
-    const text = svg("text", { x: x + sign * 10, y, dy: "0.38em", "text-anchor": sign > 0 ? "start" : "end" });
-    text.append(this.fit(words.join(" "), (sign > 0 ? this.width - x : x) - 14));
+    const text = svg("text", { x: start, y, dy: "0.38em", "text-anchor": sign > 0 ? "start" : "end" });
+    text.append(this.fit(words.join(" "), (sign > 0 ? this.width - start : start) - 4));
     const attributes = { class: asked ? "role asked" : "role", "data-key": group.key, "aria-label": told };
     return svg("g", { ...attributes, role: "button", onclick: ask }, svg("title", {}, told), text);
   }
 
-  drawMore({ group, sign, x, y }) {
-    const text = svg("text", { x: x + sign * 10, y, dy: "0.32em", "text-anchor": sign > 0 ? "start" : "end" });
+  drawMore({ group, sign, start, y }) {
+    const text = svg("text", { x: start, y, dy: "0.32em", "text-anchor": sign > 0 ? "start" : "end" });
     text.append(group.shown.length ? `${count(group.hidden)} more` : count(group.hidden, "fact"));
     if (this.opened.has(group.key)) return svg("g", { class: "more" }, text); // there is no room for these
     const told = `Show the other facts of ${group.relation}`;
@@ -191,14 +191,17 @@ function withWeights(facts, weights) {
   return facts.map((fact) => ({ ...fact, weight: weights.get(keyOf(fact)) ?? null }));
 }
 
-/** The fine circles behind the star, graduated like an instrument. */
-function chart({ hub, reach, half }) {
+/** The fine circles behind the star, graduated like an instrument; half of them where there is no room for all. */
+function chart({ hub, reach, half, whole }) {
   const lines = svg("g", { class: "chart", "aria-hidden": "true" });
   for (const part of [1 / 3, 2 / 3, 1]) {
-    lines.append(svg("ellipse", { cx: hub.x, cy: hub.y, rx: reach * part, ry: half * part }));
+    const [rx, ry] = [reach * part, half * part];
+    const right = `M${hub.x} ${hub.y - ry}a${rx} ${ry} 0 0 1 0 ${2 * ry}`;
+    const d = whole ? `${right}a${rx} ${ry} 0 0 1 0 ${-2 * ry}` : right;
+    lines.append(svg("path", { class: part < 1 ? "inner" : "outer", d }));
   }
   const ticks = [];
-  for (let degree = 0; degree < 360; degree += 5) {
+  for (let degree = -90; degree < (whole ? 270 : 91); degree += 5) {
     const angle = (degree * Math.PI) / 180;
     const long = degree % 30 === 0 ? 7 : 3.5;
     const [x, y] = [Math.cos(angle), Math.sin(angle)];

@@ -5,7 +5,6 @@
 (() => {
   const KEY = "hmem.theme";
   const NEXT = { auto: "light", light: "dark", dark: "auto" };
-  const SAID = { auto: "Auto", light: "Light", dark: "Dark" };
 
   function chosen() {
     try {
@@ -27,8 +26,8 @@
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     const show = () => {
-      button.textContent = SAID[theme];
-      button.setAttribute("aria-label", `Colours: ${theme}. Change to ${NEXT[theme]}`);
+      button.textContent = `Theme: ${theme}`;
+      button.setAttribute("aria-label", `Theme: ${theme}. Change to ${NEXT[theme]}`);
     };
     button.addEventListener("click", () => {
       theme = NEXT[theme];

@@ -1,0 +1,33 @@
+// What the server is asked about a view: the facts of its entity, and the answers to its question.
+
+import * as api from "./api.js";
+
+const MOST_FACTS = 1000; // of one entity, that the drawing chooses from
+const SOON = 150; // ms; what has come by then is shown together, and otherwise each when it comes
+
+/** The facts of an entity, for which no model is needed. */
+export function plainFacts(entity, signal) {
+  return api.neighbours({ entity, limit: MOST_FACTS }, signal);
+}
+
+/** The same with weights for the question; without them if the question cannot be asked. */
+export async function weighedFacts({ entity, relation, direction }, signal) {
+  try {
+    return await api.neighbours({ entity, limit: MOST_FACTS, relation, direction }, signal);
+  } catch (error) {
+    if (error.name === "AbortError" || error.code === "gone") throw error;
+    return plainFacts(entity, signal);
+  }
+}
+
+/** The best `k` answers, with or without the `known` ones; if no relation is asked for, all that is missing. */
+export function answersTo({ entity, relation, direction }, k, known, signal) {
+  if (!relation) return api.missing({ entity, k }, signal);
+  return api.predict({ entity, k, relation, direction, known }, signal);
+}
+
+/** Wait a little for something. Whether it has come, or failed. */
+export function isSoon(promise) {
+  const late = new Promise((done) => setTimeout(done, SOON, false));
+  return Promise.race([promise.then(() => true, () => true), late]);
+}
