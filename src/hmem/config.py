@@ -38,10 +38,11 @@ class MemoryConfig:
     exact: bool = False  # the exact channel and its null slot: recall without crosstalk (not in the paper)
     paths_per_role: int = 0  # how many paths may answer a role exactly where its edges do not; 0 for none
     path_steps: int = 2  # the longest such path; 3 pays in sparse graphs and costs much in dense ones
+    readout_maps: int = 0  # linear maps, mixed for each asked role, through which answers are read (not in the paper)
     identity: bool = True  # False treats every entity as new: e_i = 0 in the weights and the bias
 
     def __post_init__(self) -> None:
-        _at_least(self, entity_dim=1, relation_dim=1, paths_per_role=0)
+        _at_least(self, entity_dim=1, relation_dim=1, paths_per_role=0, readout_maps=0)
         if self.binding != "tpr" and self.relation_dim != self.entity_dim:
             raise ConfigError(
                 f'relation_dim={self.relation_dim} must equal entity_dim={self.entity_dim} for binding "{self.binding}"'

@@ -39,6 +39,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "tpr-inf": ("tpr-inf", {}),
     "cconv": ("cconv", {}),
     "implicit": ("tpr-im", {}),
+    "read-out": ("tpr-inf", {"readout_maps": 2}),
     "exact-tpr": ("tpr", {"exact": True, "max_neighbors": 3}),
 }
 EXPLICIT = [name for name in MODELS if name != "implicit"]

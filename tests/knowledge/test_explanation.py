@@ -56,8 +56,9 @@ def test_every_stored_fact_of_the_asked_entity_has_its_line(make_base: MakeBase,
     assert all(0 <= line.weight <= 1 for line in lines if line.weight is not None)
     assert all(line.weight is not None for line in lines)
     kinds = [line.kind for line in why if line.kind not in ("fact", "path")]
-    is_completed = MODELS[name][0] in ("tpr", "cconv")
-    assert kinds == (["completion"] if is_completed else []) + (["dense"] if name in exact else ["rest"])
+    is_completed, is_read_out = MODELS[name][0] in ("tpr", "cconv"), name == "read-out"
+    between = [*(["completion"] if is_completed else []), *(["usual"] if is_read_out else [])]
+    assert kinds == [*between, "dense" if name in exact else "rest"]
     for line in why:
         assert all(fact in kb for fact in line.facts)
 

@@ -185,7 +185,13 @@ def looped_retrieved(model: HMem, facts: list[Fact], entity: int, role: int, tar
     else:
         memory = looped_memory(model, edges, looped_weights(model, edges, entity, role))
     completed = looped_completion(model, memory, looped_identity(model, entity))
-    return oracles.unbind(model.config.binding, model.embeddings().roles[role], completed)
+    unbound = oracles.unbind(model.config.binding, model.embeddings().roles[role], completed)
+    if model.readout is None:
+        return unbound
+    read = unbound + model.readout.usual[role]
+    for share, one in zip(model.readout.mixture[role], model.readout.maps, strict=True):
+        read = read + share * (unbound @ one)
+    return read
 
 
 def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target: int | None = None) -> Tensor:

@@ -39,14 +39,15 @@ def model_of(name: str, seed: int, **memory: Any) -> HMem:
 @every_binding
 @every_stiffness
 @pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("maps", [0, 2])
 @given(seed=SEEDS, entity=st.integers(0, ENTITIES + 1), role=st.integers(0, 5), answer=st.integers(0, ENTITIES - 1))
 @SOME
 @torch.no_grad()
 def test_the_parts_make_up_the_score(
-    name: str, stiffness: float, exact: bool, seed: int, entity: int, role: int, answer: int
+    name: str, stiffness: float, exact: bool, maps: int, seed: int, entity: int, role: int, answer: int
 ) -> None:
     """Of any answer about anybody, also about somebody new."""
-    model = model_of(name, seed, stiffness=stiffness, exact=exact)
+    model = model_of(name, seed, stiffness=stiffness, exact=exact, readout_maps=maps)
     graph = LiveIndex(neighborhoods_of(random_facts(seed)), ENTITIES)
     graph.graph.add(ENTITIES + 1, 0, 3)
     graph.graph.add(2, 1, ENTITIES + 1)
@@ -57,7 +58,9 @@ def test_the_parts_make_up_the_score(
     dense = float(model.compare(retrieved, vectors.entities)[0, answer])
     score = float(model(query, graph)[0, answer])
     assert parts.dense_score == pytest.approx(dense, rel=1e-10, abs=1e-10)
-    assert float(parts.matches.sum()) + parts.completion + parts.rest == pytest.approx(dense, rel=1e-10, abs=1e-10)
+    summed = float(parts.matches.sum()) + parts.completion + parts.usual + parts.rest
+    assert summed == pytest.approx(dense, rel=1e-10, abs=1e-10)
+    assert (parts.usual != 0) == (maps > 0)
     assert parts.score == pytest.approx(score, rel=1e-10, abs=1e-10)
     if exact:
         assert float(parts.copied.sum()) + parts.dense_share == pytest.approx(math.exp(score), rel=1e-10)
@@ -71,13 +74,14 @@ def test_the_parts_make_up_the_score(
 
 
 @every_binding
+@pytest.mark.parametrize("maps", [0, 2])
 @given(seed=SEEDS)
 @LAW
 @torch.no_grad()
-def test_each_match_is_what_its_edge_adds(name: str, seed: int) -> None:
+def test_each_match_is_what_its_edge_adds(name: str, maps: int, seed: int) -> None:
     """At λ = ∞ and with weights that do not depend on the others: take the edge away, and so much is gone."""
     facts = random_facts(seed)
-    model = model_of(name, seed, stiffness=math.inf)
+    model = model_of(name, seed, stiffness=math.inf, readout_maps=maps)
     entity, role, answer = facts[0][0], RELATIONS, 4
     parts = explain(model, index_of(facts), entity, role, answer)
     edges = looped_edges(model, facts, entity, role)

@@ -29,7 +29,7 @@ from hmem.model.index import LiveIndex
 class Reason:
     """One line of an explanation."""
 
-    kind: str  # "fact", "path", "completion", "dense", "rest"
+    kind: str  # "fact", "path", "completion", "usual", "dense", "rest"
     facts: tuple[Names3, ...]  # the stored facts it rests on: one, those along a path, or none in particular
     contribution: float
     weight: float | None = None  # how strongly the fact stands in the memory
@@ -40,6 +40,7 @@ class Reason:
         """The facts in one line of text, or what stands for them."""
         said = {
             "completion": "added by completing the memory",
+            "usual": "what answers to this question have in common",
             "dense": "the memory as a whole",
             "rest": "distance that no fact decides",
         }
@@ -144,6 +145,8 @@ def reasons_of(answering: Answering, entity: int, parts: Explanation) -> list[Re
     if answering.model.config.stiffness < math.inf:
         added, within = (0.0, parts.completion) if is_exact else (parts.completion, None)
         lines.append(Reason(kind="completion", facts=(), contribution=added, match=within))
+    if answering.model.readout is not None and not is_exact:
+        lines.append(Reason(kind="usual", facts=(), contribution=parts.usual))
     if is_exact:
         lines.append(Reason(kind="dense", facts=(), contribution=parts.dense_share, match=parts.dense_score))
     else:

@@ -5,8 +5,10 @@ sides. Superposition and unbinding are linear, so the match is a sum over the st
 
     2τ e_o·e_x = Σ_c 2τ w_c unbind(r_q, bind(r_c, e_c))·e_x  +  2τ (unbind(r_q, M̂) − unbind(r_q, M))·e_x,
 
-whose last part is what completion added. With the exact channel an answer's probability is a sum as well: what each
-edge to it was copied with, what each longer path to it gave of the rest, and what was left for the dense channel.
+whose last part is what completion added. With a read-out e_x is turned back through it first, and what all answers to
+the asked role have in common, 2τ v_q·e_x, is a part of its own. With the exact channel an answer's probability is a sum
+as well: what each edge to it was copied with, what each longer path to it gave of the rest, and what was left for the
+dense channel.
 """
 
 from dataclasses import dataclass, replace
@@ -27,14 +29,15 @@ CHUNK = 4096  # edges taken apart at a time
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Explanation:
-    """One answer to one question. `copied`, `reached` and `dense_share` sum to p(x); `matches`, `completion` and `rest`
-    to the dense score."""
+    """One answer to one question. `copied`, `reached` and `dense_share` sum to p(x); `matches`, `completion`, `usual`
+    and `rest` to the dense score."""
 
     roles: Int[Tensor, " K"]
     fillers: Int[Tensor, " K"]
     weights: Float[Tensor, " K"]  # how strongly each edge stands in the memory
     matches: Float[Tensor, " K"]  # what each edge adds to the dense score
     completion: float  # what completing the memory adds
+    usual: float  # what answers to the asked role have in common adds, where there is a read-out
     rest: float  # −τ‖e_x‖² − τ‖e_o‖²
     copied: Float[Tensor, " K"]  # the probability each edge gives to the answer by itself
     path_roles: Int[Tensor, "P L"]  # the roles of each walk to the answer, step by step; −1 after the last
@@ -45,7 +48,7 @@ class Explanation:
 
     @property
     def dense_score(self) -> float:
-        return float(self.matches.sum()) + self.completion + self.rest
+        return float(self.matches.sum()) + self.completion + self.usual + self.rest
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,7 +76,11 @@ def explain(
     truth, asked = vectors.entities[answer], vectors.roles[role : role + 1]  # (de,), (1, dr)
     factor = 2 * model.log_temperature.exp()
     memory = model.memory.assemble(query, attended, vectors)  # (1, D)
-    retrieved = model.binding.unbind(asked, model.completion(memory, identity))  # (1, de)
+    unbound = model.binding.unbind(asked, model.completion(memory, identity))  # (1, de)
+    retrieved, wanted, usual = unbound, truth, torch.zeros_like(truth)
+    if model.readout is not None:
+        retrieved = model.readout(unbound, query.role)
+        wanted, usual = model.readout.back(truth[None], query.role)[0], model.readout.usual[role]  # (de,)
     dense = model.compare(retrieved, vectors.entities, vectors.lengths)  # (1, E)
     if vectors.placed is not None:
         dense = dense.masked_fill(~vectors.placed, -torch.inf)
@@ -83,8 +90,9 @@ def explain(
         roles=attended.edges.roles,
         fillers=attended.edges.fillers,
         weights=attended.weights,
-        matches=factor * _matches(model, attended, vectors, asked, truth),
-        completion=float(factor * ((retrieved - model.binding.unbind(asked, memory)) @ truth)),
+        matches=factor * _matches(model, attended, vectors, asked, wanted),
+        completion=float(factor * ((unbound - model.binding.unbind(asked, memory)) @ wanted)),
+        usual=float(factor * (usual @ truth)),
         rest=float(-factor / 2 * (truth.square().sum() + retrieved.square().sum())),
         copied=recalled.copied,
         path_roles=recalled.path_roles,
@@ -96,9 +104,9 @@ def explain(
 
 
 def _matches(
-    model: HMem, attended: Attended, vectors: Vectors, asked: Float[Tensor, "1 dr"], truth: Float[Tensor, " de"]
+    model: HMem, attended: Attended, vectors: Vectors, asked: Float[Tensor, "1 dr"], wanted: Float[Tensor, " de"]
 ) -> Float[Tensor, " K"]:
-    """unbind(r_q, w_c bind(r_c, e_c))·e_x for each edge, some at a time: a hub's bindings would fill the memory."""
+    """unbind(r_q, w_c bind(r_c, e_c))·wanted for each edge, some at a time: a hub's bindings would fill the memory."""
     parts = []
     for roles, fillers, weights in zip(
         torch.split(attended.edges.roles, CHUNK),
@@ -108,7 +116,7 @@ def _matches(
     ):
         bound = model.binding.bind(vectors.roles[roles], vectors.entities[fillers])  # (n, D)
         unbound = model.binding.unbind(asked.expand(len(bound), -1), weights[:, None] * bound)  # (n, de)
-        parts.append(unbound @ truth)
+        parts.append(unbound @ wanted)
     return torch.cat(parts)
 
 

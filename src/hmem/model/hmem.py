@@ -17,6 +17,7 @@ from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import Index
 from hmem.model.paths import PathChannel
 from hmem.model.query import Drop, Query, leads_to_other_answer, other_answers
+from hmem.model.readout import ReadOut
 from hmem.model.vectors import Embeddings, Vectors
 
 
@@ -62,6 +63,9 @@ class HMem(nn.Module):
             config.margin,
             config.local_weight,
         )
+        self.readout: ReadOut | None = None
+        if config.readout_maps:
+            self.readout = ReadOut(2 * num_relations, config.entity_dim, config.readout_maps)
         self.exact = ExactChannel(2 * num_relations, config.entity_dim) if config.exact else None
         self.paths: PathChannel | None = None
         if config.paths_per_role:
@@ -179,6 +183,8 @@ class HMem(nn.Module):
         vectors: Vectors,
         drop: Drop | None,
     ) -> Answer:
+        if self.readout is not None:
+            retrieved = self.readout(retrieved, query.role)
         if drop is not None:
             retrieved = drop.noise.dropout(retrieved, drop.retrieved)
         if self.exact is None or attended is None:

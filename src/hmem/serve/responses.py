@@ -110,7 +110,10 @@ class SimilarOut(Out):
 
 class ReasonOut(Out):
     kind: Annotated[
-        str, Field(description="What it rests on: fact, path, completion, dense, rest; others for the lines left out.")
+        str,
+        Field(
+            description="What it rests on: fact, path, completion, usual, dense, rest; others for the lines left out."
+        ),
     ]
     text: str
     facts: list[list[str]]
