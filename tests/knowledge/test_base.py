@@ -343,3 +343,10 @@ def test_threads_take_turns(make_base: MakeBase) -> None:
         thread.join()
     assert wrong == []
     assert kb.predict("wolf.n.01", "hyponym", 100) == expected[1]
+
+
+def test_a_base_can_be_had_by_its_path(tmp_path: Path) -> None:
+    KnowledgeBase.create(tmp_path / "zoo.kb", facts=TOY_FACTS).close()
+    with KnowledgeBase(tmp_path / "zoo.kb") as kb:
+        assert len(kb) == len(set(TOY_FACTS))
+        assert kb.add("a", "hypernym", "b")

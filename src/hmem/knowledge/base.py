@@ -35,9 +35,9 @@ Row = TypeVar("Row", Prediction, Similar, Neighbour)
 class KnowledgeBase:
     """Facts that last, answers that follow, reasons you can read. Safe to use from several threads."""
 
-    def __init__(self, store: Store, device: str = "cpu") -> None:
-        """Use `create` or `open` instead."""
-        self.store = store
+    def __init__(self, store: Store | str | os.PathLike[str], device: str = "cpu") -> None:
+        """An existing base, by its path or by its open store; see `create` and `open`."""
+        self.store = store if isinstance(store, Store) else Store.open(store)
         self.device = device
         self._lock = threading.RLock()
         self._asking: Asking | None = None
@@ -236,9 +236,7 @@ class KnowledgeBase:
     def missing(self, entity: str, k: int = 10) -> Predictions:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions.
 
-        They are in the order of their probability, each within its own question. A fact has to make sense at both ends:
-        one of them takes the same part in another fact already, and asked from the other end the entity is a better
-        answer than a blind guess.
+        They are in the order of their probability, and make sense at both ends; see `Answering.missing`.
         """
         with self.asking() as asking:
             return Predictions(asking.missing(entity, k))
