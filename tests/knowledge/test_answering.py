@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hmem.errors import ConfigError, NonFiniteError
 from hmem.knowledge import answering as module
-from hmem.knowledge.answering import first
 from hmem.knowledge.asking import Direction
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.ranked import first
 from hmem.knowledge.records import Names3
 from tests.knowledge.conftest import MakeBase, ModelFolder
 from tests.knowledge.living import (

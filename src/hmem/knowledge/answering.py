@@ -10,17 +10,17 @@ that it becomes no less likely because others come. It is what calibration turns
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from hmem.errors import ConfigError, NonFiniteError
+from hmem.errors import ConfigError
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.live import LiveGraph
 from hmem.knowledge.newcomers import LiveVectors
+from hmem.knowledge.ranked import Ranked, first, merged, unjudged
 from hmem.model.hmem import HMem
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import LiveIndex
@@ -31,17 +31,6 @@ MOST_EDGES = 250_000  # of the asked entities, in one pass
 LIKELY = 0.5  # more likely than not
 Answers = Int[np.ndarray, " n"]  # to one question, by number
 DEPTH = 50  # answers of each role among which missing facts are looked for, as many as calibration looks at
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Ranked:
-    """Answers to one question, or facts judged one by one."""
-
-    answers: Int[np.ndarray, " n"]
-    scores: Float[np.ndarray, " n"]
-    log_p: Float[np.ndarray, " n"]
-    known: Bool[np.ndarray, " n"]
-    ranks: Int[np.ndarray, " n"]  # from 1; among the answers that are not stored for a fact judged by itself
 
 
 class Answering:
@@ -70,28 +59,26 @@ class Answering:
         Scoring a stored answer takes another look at all edges of the entity. `most_edges` is how many of them may be
         looked at for one question; of a hub with more, only the first stored answers are listed.
         """
-        count = len(entities)
         stored = [self._stored(*pair) for pair in zip(entities.tolist(), roles.tolist(), strict=True)]
-        degrees = self.live.graph.degrees(entities.astype(np.int64)).tolist()
-        listed = [
-            answers[: 0 if new_only else None if most_edges is None else max(1, most_edges // max(1, degree))]
-            for answers, degree in zip(stored, degrees, strict=True)
-        ]
+        rooms = [0] * len(stored) if new_only else self._rooms(entities, most_edges)
+        listed = [answers[:room] for answers, room in zip(stored, rooms, strict=True)]
+        counts = [len(answers) for answers in listed]
         # Every question, and once more for each stored answer that is listed, without the fact that gives it.
-        asked = np.concatenate([np.arange(count), np.repeat(np.arange(count), [len(answers) for answers in listed])])
-        targets = np.concatenate([np.full(count, NOBODY), *listed])
-        old = _unjudged(targets[count:], known=True)
+        questions = np.arange(len(stored))
+        asked = np.concatenate([questions, np.repeat(questions, counts)])
+        targets = np.concatenate([np.full(len(stored), NOBODY), *listed])
+        old = unjudged(targets[len(stored) :], known=True)
         new: dict[int, Ranked] = {}
         for place, row, chances in self.withheld(entities[asked], roles[asked], targets):
             question = int(asked[place])
-            if place >= count:
-                self._judge(old, place - count, row, chances, stored[question])
-                continue
-            row[torch.from_numpy(stored[question]).to(row.device)] = -torch.inf
-            new[question] = self._ranked(row, chances, k)
-        ends = np.cumsum([len(answers) for answers in listed], dtype=np.int64).tolist()
-        places = [slice(end - len(answers), end) for answers, end in zip(listed, ends, strict=True)]
-        return [_merged(new[question], old, place, k) for question, place in enumerate(places)]
+            if targets[place] != NOBODY:
+                self._judge(old, place - len(stored), row, chances, stored[question])
+            else:
+                row[torch.from_numpy(stored[question]).to(row.device)] = -torch.inf
+                new[question] = self._ranked(row, chances, k)
+        ends = np.cumsum(counts, dtype=np.int64).tolist()
+        places = [slice(end - count, end) for count, end in zip(counts, ends, strict=True)]
+        return [merged(new[question], old, place, k) for question, place in enumerate(places)]
 
     @torch.inference_mode()
     def judge(
@@ -100,7 +87,7 @@ class Answering:
         """Given answers to given questions, one by one, each as if it were not stored."""
         facts = [self.fact(*each) for each in np.stack([entities, roles, answers], axis=1).tolist()]
         known = np.array([self.live.graph.contains(*fact) for fact in facts], dtype=bool)
-        judged = _unjudged(answers, known)
+        judged = unjudged(answers, known)
         pairs, question = np.unique(np.stack([entities, roles], axis=1)[~known], axis=0, return_inverse=True)
         question = question.reshape(-1)
         in_order = np.flatnonzero(~known)[np.argsort(question, kind="stable")]
@@ -215,6 +202,12 @@ class Answering:
     def _stored(self, entity: int, role: int) -> Answers:
         return self.live.graph.answers(entity, role).astype(np.int64)
 
+    def _rooms(self, entities: Int[np.ndarray, " B"], most_edges: int | None) -> list[int | None]:
+        """How many stored answers may be judged in so many looks at edges; None for any number."""
+        if most_edges is None:
+            return [None] * len(entities)
+        return [max(1, most_edges // max(1, degree)) for degree in self.live.graph.degrees(entities).tolist()]
+
     def _judge(
         self, judged: Ranked, place: int, row: Float[Tensor, " W"], chances: Float[Tensor, " W"], stored: Answers
     ) -> None:
@@ -281,31 +274,3 @@ class Answering:
             stop = min(len(entities), start + max(1, min(most, fitting)))
             yield slice(start, stop)
             start = stop
-
-
-def _unjudged(answers: Int[np.ndarray, " n"], known: Bool[np.ndarray, " n"] | bool) -> Ranked:
-    """Room for what is to be said about these answers."""
-    count = len(answers)
-    is_known = np.full(count, known, dtype=bool)
-    return Ranked(answers, np.empty(count), np.empty(count), is_known, np.empty(count, dtype=np.int64))
-
-
-def _merged(new: Ranked, old: Ranked, place: slice, k: int) -> Ranked:
-    """The k best of new answers and of some stored ones."""
-    parts = {
-        name: np.concatenate([getattr(new, name), getattr(old, name)[place]])
-        for name in ("answers", "scores", "log_p", "known")
-    }
-    order = np.lexsort((parts["answers"], -parts["scores"]))[:k]
-    return Ranked(**{name: part[order] for name, part in parts.items()}, ranks=1 + np.arange(len(order)))
-
-
-def first(scores: Float[Tensor, " n"], k: int) -> Int[Tensor, " k"]:
-    """The places of the k highest scores, best first and equal ones by place; fewer if some are −∞."""
-    top = scores.topk(min(k, len(scores))).values
-    if len(top) == 0:
-        return torch.empty(0, dtype=torch.int64, device=scores.device)
-    if bool(top[0].isnan()):
-        raise NonFiniteError("the model gave NaN as a score, so nothing can be ranked. Was its training stable?")
-    good = ((scores >= top[-1]) & (scores > -torch.inf)).nonzero().squeeze(1)  # with everybody level with the last
-    return good[torch.sort(scores[good], descending=True, stable=True).indices[:k]]

@@ -10,10 +10,11 @@ from jaxtyping import Float, Int
 from hmem.errors import ConfigError, EmptyNeighborhoodError
 from hmem.evaluation.calibration import Calibration
 from hmem.graph.triples import right_role
-from hmem.knowledge.answering import Answering, Ranked
+from hmem.knowledge.answering import Answering
 from hmem.knowledge.attached import Attached
 from hmem.knowledge.explanation import Reasons, explain_answer, reasons_of
 from hmem.knowledge.live import LiveGraph
+from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.records import Names3
 from hmem.knowledge.results import Prediction, Similar
 from hmem.knowledge.store import Store

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hmem.errors import HMemError
-from hmem.knowledge.answering import Ranked
 from hmem.knowledge.asking import Asking, Direction
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.ranked import Ranked
 from hmem.model.implicit import ImplicitMemory
 from hmem.serve.errors import ApiError, UnknownError, shown
 from hmem.serve.settings import MOST_QUESTIONS, STORED_EDGES
