@@ -7,9 +7,10 @@ break-downs only the most asked are kept.
 """
 
 import argparse
-import json
+from pathlib import Path
 from typing import Any
 
+from hmem.analysis.results import append_line
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import GraphName
@@ -46,8 +47,7 @@ def main() -> None:
                 }
                 print(f"{dataset.name:18s} {made.label:12s} {mrr}", flush=True)
                 if given.json:
-                    with open(given.json, "a", encoding="utf-8") as file:
-                        file.write(json.dumps(line(made), ensure_ascii=False) + "\n")
+                    append_line(Path(given.json), line(made))
 
 
 if __name__ == "__main__":

@@ -8,14 +8,15 @@ synchronised; memory is the peak above what the inputs hold (CUDA only).
 """
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from hmem.analysis.results import append_line
 from hmem.memory.completion import bound_scale
 from hmem.memory.conjugate_gradient import solve, steps_needed
 from hmem.memory.harmony import complete, local_weight
@@ -100,8 +101,7 @@ def main() -> None:
             f"{row['times_faster']:6.1f}x faster, {row['memory_ratio']:5.1f}x less memory, error {error:.1e}"
         )
         if given.json:
-            with open(given.json, "a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+            append_line(Path(given.json), row)
 
 
 if __name__ == "__main__":

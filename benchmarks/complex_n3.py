@@ -8,13 +8,14 @@ same protocol as every other model here, on test once at the end, or on validati
 """
 
 import argparse
-import json
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hmem.analysis.results import append_line
 from hmem.evaluation.report import report
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import load_dataset
@@ -104,8 +105,7 @@ def main() -> None:
     if given.json:
         name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
         cost = {"parameters": parameters, "training_seconds": round(seconds, 1), "epochs": round(epochs, 2)}
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps({**made.to_dict(), **cost, "device": name}) + "\n")
+        append_line(Path(given.json), {**made.to_dict(), **cost, "device": name})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from rank_throughput import write_files
 
+from hmem.analysis.results import append_line
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
@@ -89,8 +90,7 @@ def main() -> None:
             "torch": torch.__version__,
             "rows": rows,
         }
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(Path(given.json), row)
 
 
 if __name__ == "__main__":

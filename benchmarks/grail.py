@@ -7,9 +7,9 @@ second, whose entities are all new, among all of its entities. Nothing is chosen
 """
 
 import argparse
-import json
+from pathlib import Path
 
-from hmem.analysis.results import line_of
+from hmem.analysis.results import append_line, line_of
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.evaluation.baselines import Rules
 from hmem.evaluation.metrics import MRR
@@ -75,8 +75,7 @@ def main() -> None:
             print(f"{each.dataset:24} {each.model:8} MRR {figures[MRR]:.3f} ({low:.3f}–{high:.3f})", end="  ")
             print(f"H@1 {figures['both.realistic.hits_at_1']:.3f}  H@10 {figures['both.realistic.hits_at_10']:.3f}")
             if given.json:
-                with open(given.json, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(line_of(each), ensure_ascii=False) + "\n")
+                append_line(Path(given.json), line_of(each))
 
 
 if __name__ == "__main__":

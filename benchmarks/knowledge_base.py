@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from hmem.analysis.results import append_line
 from hmem.config import Config, from_dict, merge
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
@@ -123,8 +124,7 @@ def main() -> None:
             "torch": torch.__version__,
             **figures,
         }
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(Path(given.json), row)
 
 
 if __name__ == "__main__":

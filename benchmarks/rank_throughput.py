@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hmem.analysis.results import append_line
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import queries_of
@@ -88,8 +89,7 @@ def main() -> None:
                 row[f"pykeen {way}"] = json.loads(done.stdout.splitlines()[-1])
                 print(f"{dataset.name}: pykeen {row[f'pykeen {way}']}")
     if given.json:
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(Path(given.json), row)
 
 
 if __name__ == "__main__":

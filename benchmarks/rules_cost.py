@@ -4,9 +4,10 @@ python benchmarks/rules_cost.py [DATA] [--json PATH]
 """
 
 import argparse
-import json
 import time
+from pathlib import Path
 
+from hmem.analysis.results import append_line
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
@@ -34,8 +35,7 @@ def main() -> None:
         f"both protocols and break-downs; MRR {row['mrr']:.4f}"
     )
     if given.json:
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(Path(given.json), row)
 
 
 if __name__ == "__main__":

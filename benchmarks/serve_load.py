@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hmem.analysis.results import append_line
 from hmem.knowledge.records import Names3
 from hmem.knowledge.store import Store
 
@@ -204,8 +205,7 @@ def main() -> None:
     }
     print(json.dumps(row))
     if given.json:
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(Path(given.json), row)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ once, protocol `all`.
 """
 
 import argparse
-import json
 import time
+from pathlib import Path
 
 import torch
 
+from hmem.analysis.results import append_line
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
@@ -57,8 +58,7 @@ def main() -> None:
             "epochs": outcome.epochs,
             "mrr": mrr,
         }
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(Path(given.json), row)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,15 @@ weighing them, superposing or recalling, completing, scoring with the loss, the 
 """
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from hmem.analysis.results import append_line
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.graph.registry import load_dataset
 from hmem.model.explicit import ExplicitMemory
@@ -125,8 +126,7 @@ def main() -> None:
             "step_milliseconds": 1e3 * total,
             "peak_gib": memory,
         }
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(Path(given.json), row)
 
 
 if __name__ == "__main__":

@@ -257,6 +257,14 @@ def test_a_study_trains_its_rows_and_draws(run: Run, here: Path, study: str, tab
     assert again.out == out
 
 
+def test_without_matplotlib_a_study_is_not_begun(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = run("degree", "--quick", "--models", "models")
+    assert code != 0
+    assert "hmem[plot]" in err
+    assert not Path("models").exists()
+
+
 def test_a_study_waits_for_rows_that_another_process_trains(run: Run, here: Path) -> None:
     from hmem.analysis.reproduction import claimed
     from hmem.analysis.rows import Run as Training

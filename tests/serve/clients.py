@@ -48,7 +48,7 @@ def served(path: Path, **settings: Any) -> Iterator[str]:
     """The address of a server in a thread of this process, on a free port."""
     chosen = Settings(**settings)
     with bind(chosen.host, 0) as bound:
-        server = Server(create_app(path, chosen), seconds=chosen.timeout)
+        server = Server(create_app(path, chosen), patience=chosen.timeout)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         try:

@@ -1,5 +1,6 @@
 """What the paper asks of several trained rows at once: do larger neighbourhoods help, and do facts that arrive?"""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
@@ -54,4 +55,4 @@ def find_study(lines: Sequence[Line], study: StudyName, dataset: str) -> Line | 
 def _rounded(value: str | int | float) -> str | int | float | None:
     if not isinstance(value, float):
         return value
-    return round(value, 6) if value == value else None  # JSON has no NaN
+    return None if math.isnan(value) else round(value, 6)  # JSON has no NaN

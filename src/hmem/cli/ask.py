@@ -130,8 +130,9 @@ def warn_if_outgrown(base: "KnowledgeBase", entity: str) -> None:
     """Say why answers about an entity have no probability, if that is why."""
     if base.has_outgrown(entity):
         output.note(
-            f"{entity} has far more facts of one kind than anything had when the model was trained, so its answers "
-            f"have no probability and may be wrong. Training anew helps: hmem train --from {base.path} --out DIR"
+            f"{output.cell(entity)} has far more facts of one kind than anything had when the model was trained, so "
+            f"its answers have no probability and may be wrong. Training anew helps: "
+            f"hmem train --from {base.path} --out DIR"
         )
 
 

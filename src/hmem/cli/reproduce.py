@@ -74,6 +74,7 @@ def reproduce(
     Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
     Several such commands may run side by side and share the work.
     """
+    from hmem.analysis.plotting import require_matplotlib
     from hmem.analysis.reproduction import Surroundings
     from hmem.analysis.results import read_lines
     from hmem.analysis.rows import in_miniature, limited, load_rows, select
@@ -95,6 +96,8 @@ def reproduce(
     if dry_run:
         _list(rows, seed, results, models)
         return
+    if studies:
+        require_matplotlib()  # which would else be missed after hours of training
     where = Surroundings(
         results=results, models=models, device=options.resolve_device(device), commit=commit, retrain=retrain
     )

@@ -32,6 +32,7 @@ def work_on(
         mine = [row for row in rows if row.table == table]
         name = mine[0].dataset
         dataset = output.load(name)
+        prepare(figures / table)
         contenders = _contenders(mine, dataset, seed, where)
         if contenders is None:
             output.note(f"{study} on {name}: not all rows are trained; the same command goes on when they are")
@@ -43,7 +44,6 @@ def work_on(
         append_line(where.results, {**line_of_study(study, name, result), **about})
         if not quiet:
             show_degree(result) if isinstance(result, DegreeEffect) else show_growth(result)
-        prepare(figures / table)
         picture = degree_picture(result) if isinstance(result, DegreeEffect) else growth_picture(result)
         write(study, result, picture, figures / table, caption=True, json_path=None)
     return whole

@@ -62,7 +62,12 @@ class Connection(H11Protocol):
 class Server(uvicorn.Server):
     """A server that ends its streams of events when it is told to stop, instead of waiting for their readers."""
 
-    def __init__(self, app: FastAPI, *, log_level: str = "warning", seconds: float = Connection.seconds) -> None:
+    def __init__(self, app: FastAPI, *, log_level: str = "warning", patience: float = Connection.seconds) -> None:
+        """`patience` is how many seconds the head of a request may take to arrive."""
+
+        class Limited(Connection):
+            most, seconds = most_connections(), patience
+
         super().__init__(
             uvicorn.Config(
                 app,
@@ -73,7 +78,7 @@ class Server(uvicorn.Server):
                 h11_max_incomplete_event_size=LONGEST_HEAD,
                 timeout_graceful_shutdown=PATIENCE,
                 backlog=BACKLOG,
-                http=type("Connection", (Connection,), {"most": most_connections(), "seconds": seconds}),
+                http=Limited,
                 ws="none",
             )
         )
@@ -136,4 +141,4 @@ def serve(
     with bind(settings.host, port) as bound:
         app = create_app(Path(path), settings)
         ready(url_of(bound))
-        Server(app, log_level=log_level, seconds=settings.timeout).run(sockets=[bound])
+        Server(app, log_level=log_level, patience=settings.timeout).run(sockets=[bound])
