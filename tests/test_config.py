@@ -68,6 +68,8 @@ def test_what_is_not_understood_is_an_error(settings: dict[str, Any], message: s
         ("memory", {"shrinkage": 0.0}, "shrinkage=0.0 must lie in (0, 1]"),
         ("memory", {"shrinkage": 1.1}, "shrinkage=1.1 must lie in (0, 1]"),
         ("memory", {"temperature": 0}, "temperature=0.0 must be positive"),
+        ("memory", {"readout_maps": 1, "readout_damping": 1.5}, "readout_damping=1.5 must lie in [0, 1]"),
+        ("memory", {"readout_damping": 0.3}, "readout_damping=0.3 is of the read-out; set readout_maps too"),
         (
             "memory",
             {"kind": "implicit", "weighting": "mean"},

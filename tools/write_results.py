@@ -1,4 +1,4 @@
-"""Write docs/results.md from results/*.jsonl and the rows of the paper's tables.
+"""Write docs/results.md from results/ and the rows of the paper's tables.
 
     python tools/write_results.py            write it
     python tools/write_results.py --check    leave with 1 if it is not what would be written
@@ -21,16 +21,16 @@ from hmem.analysis.studies import find_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
-FILES = ("baselines.jsonl", "paper.jsonl")
+PLACES = ("baselines.jsonl", "paper")
 
 HEADER = """\
 # Results
 
-<!-- Written by `python tools/write_results.py` from results/*.jsonl and benchmarks/paper. Do not edit by hand. -->
+<!-- Written by `python tools/write_results.py` from results and benchmarks/paper. Do not edit by hand. -->
 
 The paper's tables, with our figures below the paper's. `hmem reproduce wn18` (or `fb15k`, `wn18rr`, `wngen`, `fbgen`,
 `fb15k-237`, `ablation`, `degree`, `growth`, `all`) trains what has no result yet, ranks the test facts and prints these
-tables; `benchmarks/paper` has the settings of every row, and `results/paper.jsonl` every run with all its figures.
+tables; `benchmarks/paper` has the settings of every row, and `results/paper` every run with all its figures.
 
 - `paper`: as printed. `typed` and `all`: ours, by who may be an answer ([evaluation.md](evaluation.md#protocols)). The
   authors' scripts rank in protocol `typed`, so that is the line to compare with the paper; the rest of the field ranks
@@ -208,7 +208,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; leave with 1 if the page is out of date")
     given = parser.parse_args()
-    wanted = page(load_rows(), [line for name in FILES for line in read_lines(RESULTS / name)]).rstrip("\n") + "\n"
+    wanted = page(load_rows(), [line for name in PLACES for line in read_lines(RESULTS / name)]).rstrip("\n") + "\n"
     if not given.check:
         PAGE.write_text(wanted, encoding="utf-8")
         return 0

@@ -39,6 +39,7 @@ class MemoryConfig:
     paths_per_role: int = 0  # how many paths may answer a role exactly where its edges do not; 0 for none
     path_steps: int = 2  # the longest such path; 3 pays in sparse graphs and costs much in dense ones
     readout_maps: int = 0  # linear maps, mixed for each asked role, through which answers are read (not in the paper)
+    readout_damping: float = 0.0  # where γ starts, the power of its load that what is unbound is divided by; 0 for none
     identity: bool = True  # False treats every entity as new: e_i = 0 in the weights and the bias
 
     def __post_init__(self) -> None:
@@ -59,6 +60,10 @@ class MemoryConfig:
             raise ConfigError(f"shrinkage={self.shrinkage} must lie in (0, 1]")
         if not self.temperature > 0:
             raise ConfigError(f"temperature={self.temperature} must be positive")
+        if not 0 <= self.readout_damping <= 1:
+            raise ConfigError(f"readout_damping={self.readout_damping} must lie in [0, 1]")
+        if self.readout_damping and not self.readout_maps:
+            raise ConfigError(f"readout_damping={self.readout_damping} is of the read-out; set readout_maps too")
         if self.path_steps not in (2, 3):
             raise ConfigError(f"path_steps={self.path_steps} must be 2 or 3")
         if self.paths_per_role and not self.exact:

@@ -10,6 +10,7 @@ import pytest
 from hmem.analysis.results import (
     RELATIONS_KEPT,
     append_line,
+    append_result,
     figures_of,
     find_baseline,
     find_run,
@@ -32,6 +33,19 @@ def test_lines_come_back_in_their_order(tmp_path: Path) -> None:
         append_line(path, line)
     assert read_lines(path) == lines
     assert path.read_text(encoding="utf-8").splitlines()[0] == '{"model": "größer"}'
+
+
+def test_a_folder_has_a_file_for_each_dataset(tmp_path: Path) -> None:
+    folder = tmp_path / "paper"
+    first, second, third = (
+        {"dataset": name, "seed": seed} for name, seed in (("WN18", 0), ("/data/FB15K", 0), ("WN18", 1))
+    )
+    for line in (first, second, third):
+        append_result(folder, line)
+        append_result(tmp_path / "one.jsonl", line)
+    assert read_lines(folder) == [second, first, third]
+    assert [file.name for file in sorted(folder.iterdir())] == ["FB15K.jsonl", "WN18.jsonl"]
+    assert read_lines(tmp_path / "one.jsonl") == [first, second, third]
 
 
 def test_lines_of_several_writers_never_mix(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ OWN = ("wn18", "--rows", "rows", "--models", "models")
 def test_trains_ranks_and_compares(run: Run) -> None:
     code, out, err = run(*OWN)
     assert code == 0
-    lines = read_lines(Path("results/paper.jsonl"))
+    lines = read_lines(Path("results/paper"))
     assert [(line.get("row"), line["model"], line["graph"]) for line in lines] == [
         ("toy_tpr", "TPR", "train"),
         ("toy_tpr", "TPR", "train+valid"),
@@ -103,13 +103,13 @@ def test_trains_ranks_and_compares(run: Run) -> None:
 
 def test_what_is_done_is_not_done_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(*OWN).code == 0
-    before = Path("results/paper.jsonl").read_bytes()
+    before = Path("results/paper/toy.jsonl").read_bytes()
     first = run(*OWN)
     assert (first.code, "seed 0" in first.err) == (0, False)
-    assert Path("results/paper.jsonl").read_bytes() == before
+    assert Path("results/paper/toy.jsonl").read_bytes() == before
     assert run(*OWN, "--seed", 3, "--row", "recall").code == 0
     assert run(*OWN, "--retrain", "--row", "recall").code == 0
-    lines = read_lines(Path("results/paper.jsonl"))[8:]
+    lines = read_lines(Path("results/paper"))[8:]
     assert [(line["model"], line["seed"]) for line in lines] == [
         ("recall", 3),
         ("recall", 3),
@@ -130,7 +130,7 @@ def test_a_dry_run_does_nothing(run: Run) -> None:
     assert run(*OWN, "--row", "tpr").code == 0
     _, out, _ = run(*OWN, "--dry-run")
     assert [line.split()[3] for line in out.splitlines() if "toy" in line] == ["done", "to"]
-    Path("results/paper.jsonl").unlink()
+    Path("results/paper/toy.jsonl").unlink()
     _, out, _ = run(*OWN, "--dry-run", "--row", "TPR")
     assert "to rank" in out
 
@@ -182,12 +182,12 @@ def test_ctrl_c_and_going_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         code, out, err = run(*OWN)
     assert (code, out) == (130, "")
     assert err.endswith("Stopped in toy TPR, seed 0. The same command goes on from here.\n")
-    assert not Path("results/paper.jsonl").exists()
+    assert not Path("results/paper").exists()
     _, out, _ = run(*OWN, "--dry-run")
     assert "to resume" in out
     assert run(*OWN).code == 0
     assert run(*OWN, "--results", "whole.jsonl", "--models", "others").code == 0
-    resumed, whole = (read_lines(Path(name)) for name in ("results/paper.jsonl", "whole.jsonl"))
+    resumed, whole = (read_lines(Path(name)) for name in ("results/paper", "whole.jsonl"))
     assert [line["protocols"] for line in resumed] == [line["protocols"] for line in whole]
 
 
@@ -196,7 +196,7 @@ def test_a_row_that_fails_does_not_stop_the_others(run: Run, here: Path) -> None
     code, out, err = run(*OWN, "--row", "tpr-inf", "--row", "recall")
     assert code == 1
     assert re.search(r"^toy TPR-inf, seed 0 failed: the loss is .* try a lower learning_rate", err, re.MULTILINE)
-    assert [line["model"] for line in read_lines(Path("results/paper.jsonl"))][:2] == ["recall", "recall"]
+    assert [line["model"] for line in read_lines(Path("results/paper"))][:2] == ["recall", "recall"]
     assert "recall+" in out
 
 

@@ -39,7 +39,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "tpr-inf": ("tpr-inf", {}),
     "cconv": ("cconv", {}),
     "implicit": ("tpr-im", {}),
-    "read-out": ("tpr-inf", {"readout_maps": 2}),
+    "read-out": ("tpr-inf", {"readout_maps": 2, "readout_damping": 0.3}),
     "exact-tpr": ("tpr", {"exact": True, "max_neighbors": 3}),
 }
 EXPLICIT = [name for name in MODELS if name != "implicit"]

@@ -180,18 +180,22 @@ def looped_completion(model: HMem, memory: Tensor, identity: Tensor) -> Tensor:
 def looped_retrieved(model: HMem, facts: list[Fact], entity: int, role: int, target: int | None = None) -> Tensor:
     """e_o, one line of the paper after the other."""
     edges = looped_edges(model, facts, entity, role, target)
+    load: Tensor | float = 0.0
     if isinstance(model.memory, ImplicitMemory):
         memory = model.memory.state[entity]
     else:
-        memory = looped_memory(model, edges, looped_weights(model, edges, entity, role))
+        weights = looped_weights(model, edges, entity, role)
+        memory, load = looped_memory(model, edges, weights), weights.sum()
     completed = looped_completion(model, memory, looped_identity(model, entity))
     unbound = oracles.unbind(model.config.binding, model.embeddings().roles[role], completed)
     if model.readout is None:
         return unbound
-    read = unbound + model.readout.usual[role]
+    read = unbound
     for share, one in zip(model.readout.mixture[role], model.readout.maps, strict=True):
         read = read + share * (unbound @ one)
-    return read
+    if model.readout.damping is not None:
+        read = read / (1 + load) ** model.readout.damping[role]
+    return read + model.readout.usual[role]
 
 
 def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target: int | None = None) -> Tensor:

@@ -405,6 +405,15 @@ def test_the_exact_channels_step_faster_and_are_not_decayed() -> None:
     assert len(make_optimizer(new_model(small("tpr"), 5, 2), config.training).param_groups) == 1
 
 
+def test_what_is_whitened_steps_as_far_as_if_it_were_not() -> None:
+    config = small("cconv", memory={"entity_dim": 9, "relation_dim": 9}, training={"learning_rate": 0.1})
+    model = new_model(config, 5, 2)
+    usual, raw = make_optimizer(model, config.training).param_groups
+    assert [id(each) for each in raw["params"]] == [id(model.embeddings.entity), id(model.embeddings.role)]
+    assert len(usual["params"]) + 2 == len(list(model.parameters()))
+    assert (usual["full_rate"], raw["full_rate"]) == (0.1, pytest.approx(0.3))  # √9 times as far
+
+
 def test_the_rate_follows_the_schedule(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[float]] = []
     usual = torch.optim.AdamW.step

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import torch
 
-from hmem.analysis.results import BASELINES, Line, append_line, find_baseline, find_run, line_of
+from hmem.analysis.results import BASELINES, Line, append_result, find_baseline, find_run, line_of
 from hmem.analysis.rows import GRAPHS, Row, Run
 from hmem.analysis.run_folder import LOG, RUN, STATE, cost_of, train_in
 from hmem.config import to_dict
@@ -41,7 +41,7 @@ Stage = Literal["done", "to rank", "to resume", "to train"]
 class Surroundings:
     """Where a reproduction works and whom it tells; `stop` is asked after each step."""
 
-    results: Path
+    results: Path  # a file, or a folder with a file for each dataset
     models: Path
     device: str = "cpu"
     commit: str | None = None
@@ -80,7 +80,7 @@ def reproduce(run: Run, dataset: Dataset, graphs: Sequence[GraphName], where: Su
             return None
         lines = [rank(run, fitted, dataset, graph, where) for graph in graphs]
         for line in lines:
-            append_line(where.results, line)
+            append_result(where.results, line)
         return lines
 
 
@@ -155,7 +155,7 @@ def baselines(dataset: Dataset, lines: Sequence[Line], results: Path) -> list[Li
             line = find_baseline(lines, name, dataset.name, graph)
             if line is None:
                 line = line_of(report(make_baseline(name, dataset, graph), dataset, model=name, graph=graph))
-                append_line(results, line)
+                append_result(results, line)
             found.append(line)
     return found
 

@@ -34,7 +34,9 @@ def line_of(report: Report) -> Line:
 
 
 def read_lines(path: Path) -> list[Line]:
-    """What a file holds; nothing if it is not there yet."""
+    """What a file holds, or all files of a folder; nothing if it is not there yet."""
+    if path.is_dir():
+        return [line for file in sorted(path.glob("*.jsonl")) for line in read_lines(file)]
     if not path.exists():
         return []
     lines = []
@@ -48,6 +50,12 @@ def read_lines(path: Path) -> list[Line]:
                 raise DataError(f"{path}:{number}: expected an object, found {text[:40]}")
             lines.append(line)
     return lines
+
+
+def append_result(results: Path, line: Line) -> None:
+    """Add a line to a file of results or, where they are in a folder, to the file of its dataset."""
+    is_file = results.is_file() or results.suffix != ""
+    append_line(results if is_file else results / f"{Path(line['dataset']).name}.jsonl", line)
 
 
 def append_line(path: Path, line: Line) -> None:

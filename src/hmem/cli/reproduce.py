@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hmem.analysis.rows import Row, Run
     from hmem.graph.dataset import Dataset, GraphName
 
-RESULTS, BASELINES = Path("results/paper.jsonl"), Path("results/baselines.jsonl")
+RESULTS, BASELINES = Path("results/paper"), Path("results/baselines.jsonl")
 FIGURES = Path("figures")
 GroupName = Literal["wn18", "fb15k", "wn18rr", "wngen", "fbgen", "fb15k-237", "ablation", "degree", "growth", "all"]
 
@@ -45,7 +45,11 @@ def reproduce(
     device: options.Device = "auto",
     results: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help=f"Gets a JSON line for each row, graph and seed; {RESULTS} by default."),
+        typer.Option(
+            metavar="PATH",
+            help=f"A .jsonl file that gets a line for each row, graph and seed, or a folder with such a file for each "
+            f"dataset; {RESULTS} by default.",
+        ),
     ] = None,
     baselines: Annotated[
         Path, typer.Option(metavar="FILE", help="Where figures of the baselines are; missing ones are computed.")

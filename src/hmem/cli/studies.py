@@ -23,7 +23,7 @@ def work_on(
     from hmem.analysis.degree import DegreeEffect
     from hmem.analysis.drawings import degree_picture, growth_picture
     from hmem.analysis.reproduction import device_name
-    from hmem.analysis.results import append_line
+    from hmem.analysis.results import append_result
     from hmem.analysis.studies import line_of_study, run_study
     from hmem.evaluation.report import current_commit
 
@@ -41,7 +41,7 @@ def work_on(
         miniature = any(row.stands_for for row in mine)
         result = run_study(study, dataset, [*contenders, rules_contender(dataset)], in_miniature=miniature)
         about = {"commit": where.commit or current_commit(), "device": device_name(where.device)}
-        append_line(where.results, {**line_of_study(study, name, result), **about})
+        append_result(where.results, {**line_of_study(study, name, result), **about})
         if not quiet:
             show_degree(result) if isinstance(result, DegreeEffect) else show_growth(result)
         picture = degree_picture(result) if isinstance(result, DegreeEffect) else growth_picture(result)

@@ -79,8 +79,9 @@ def explain(
     unbound = model.binding.unbind(asked, model.completion(memory, identity))  # (1, de)
     retrieved, wanted, usual = unbound, truth, torch.zeros_like(truth)
     if model.readout is not None:
-        retrieved = model.readout(unbound, query.role)
-        wanted, usual = model.readout.back(truth[None], query.role)[0], model.readout.usual[role]  # (de,)
+        retrieved = model.readout(unbound, query.role, attended.load)
+        wanted = model.readout.back(truth[None], query.role, attended.load)[0]  # (de,)
+        usual = model.readout.usual[role]  # (de,)
     dense = model.compare(retrieved, vectors.entities, vectors.lengths)  # (1, E)
     if vectors.placed is not None:
         dense = dense.masked_fill(~vectors.placed, -torch.inf)

@@ -30,6 +30,12 @@ class Attended:
         """In (0, 1); exactly 0 for an edge that is absent."""
         return self.log_weights.exp().masked_fill(self.absent, 0.0)
 
+    @property
+    def load(self) -> Float[Tensor, " B"]:
+        """Σ_c w_c of each query."""
+        weights = self.weights
+        return weights.new_zeros(self.edges.num_queries).index_add(0, self.edges.query, weights)
+
 
 class ExplicitMemory(nn.Module):
     """M_i = Σ_c w_c · bind(r_c, e_c) over the edges of the asked entity, the asked fact left out."""

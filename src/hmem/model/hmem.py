@@ -65,7 +65,7 @@ class HMem(nn.Module):
         )
         self.readout: ReadOut | None = None
         if config.readout_maps:
-            self.readout = ReadOut(2 * num_relations, config.entity_dim, config.readout_maps)
+            self.readout = ReadOut(2 * num_relations, config.entity_dim, config.readout_maps, config.readout_damping)
         self.exact = ExactChannel(2 * num_relations, config.entity_dim) if config.exact else None
         self.paths: PathChannel | None = None
         if config.paths_per_role:
@@ -184,7 +184,8 @@ class HMem(nn.Module):
         drop: Drop | None,
     ) -> Answer:
         if self.readout is not None:
-            retrieved = self.readout(retrieved, query.role)
+            load = torch.zeros_like(retrieved[:, 0]) if attended is None else attended.load  # (B,)
+            retrieved = self.readout(retrieved, query.role, load)
         if drop is not None:
             retrieved = drop.noise.dropout(retrieved, drop.retrieved)
         if self.exact is None or attended is None:

@@ -1,9 +1,11 @@
 """Training: withhold a fact, ask for it from both ends, and step towards the answer."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -264,13 +266,20 @@ def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
 
 
 def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimizer:
-    """Adam in two groups: the exact channels' coefficients step faster, and are not decayed."""
+    """Adam, in groups that step at their own rates.
+
+    The exact channels' coefficients step faster, and are not decayed. Whitening divides what is learned about entities
+    and roles by √d, so that steps √d times as far: the whitened vectors then move as unwhitened ones would.
+    """
     channels = [channel for channel in (model.exact, model.paths) if channel is not None]
     exact = [parameter for channel in channels for parameter in channel.parameters()]
-    fast = {id(parameter) for parameter in exact}
-    usual = [parameter for parameter in model.parameters() if id(parameter) not in fast]
+    raw = list(model.embeddings.parameters()) if model.embeddings.whitening is not None else []
+    others = {id(parameter) for parameter in exact + raw}
+    usual = [parameter for parameter in model.parameters() if id(parameter) not in others]
     rate = training.learning_rate
-    groups = [{"params": usual, "full_rate": rate}]
+    groups: list[dict[str, Any]] = [{"params": usual, "full_rate": rate}]
+    if raw:
+        groups.append({"params": raw, "full_rate": rate * math.sqrt(model.config.entity_dim)})
     if exact:
         groups.append({"params": exact, "full_rate": rate * training.exact_rate, "weight_decay": 0.0})
     return torch.optim.AdamW(groups, lr=rate, weight_decay=training.weight_decay, fused=True)
