@@ -44,7 +44,7 @@ class DotProduct:
 
 
 def ours(dataset: Dataset) -> dict[str, float]:
-    queries, known = queries_of(dataset, "test"), dataset.known("test")
+    queries, known = queries_of(dataset, "test"), dataset.known()
     candidates = [Candidates("all", dataset)]
     scorer = DotProduct(dataset)
     seconds = []

@@ -44,7 +44,7 @@ def test_each_bin_holds_the_queries_of_its_degrees(toy: Dataset) -> None:
     (curve,) = degree_effect(toy, [rules_contender(toy)], protocols=["all"]).curves
     queries = queries_of(toy, "test")
     graph = toy.inference_graph("train")
-    ranks = evaluate(make_baseline("rules", toy, "train"), toy, queries, split="test")["all"].realistic
+    ranks = evaluate(make_baseline("rules", toy, "train"), toy, queries)["all"].realistic
     by_bin: dict[int, list[tuple[int, float]]] = {}
     for entity, rank in zip(queries.entities.tolist(), ranks.tolist(), strict=True):
         degree = len(graph.edges_of(entity)[0])

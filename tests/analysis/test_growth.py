@@ -49,7 +49,7 @@ def test_without_any_the_memories_are_empty(toy_gen: Dataset) -> None:
     assert graph.degrees(toy_gen.heldout).tolist() == [0] * len(toy_gen.heldout)
     queries = queries_of(toy_gen, "test")
     empty = Neighborhoods.build(toy_gen.train, toy_gen.num_entities, toy_gen.num_relations)
-    ranks = evaluate(recorder.contender.on(empty), toy_gen, queries, split="test")
+    ranks = evaluate(recorder.contender.on(empty), toy_gen, queries)
     for curve in result.curves:
         assert curve.mrr[0, 0] == pytest.approx(metrics(ranks[curve.protocol], queries.sides)[MRR])
 

@@ -150,7 +150,7 @@ def test_the_index_of_chance_is_near_0() -> None:
         test=as_triples(rng.integers((size, 1, size), size=(1500, 3))),
     )
     queries = queries_of(dataset, "test")
-    ranks = evaluate(make_baseline("random", dataset, "train"), dataset, queries, split="test")
+    ranks = evaluate(make_baseline("random", dataset, "train"), dataset, queries)
     for protocol in ranks:
         index = metrics(ranks[protocol], queries.sides)["both.realistic.adjusted_arithmetic_mean_rank_index"]
         assert abs(index) < 0.05
@@ -209,5 +209,5 @@ def test_a_baseline_that_does_not_exist(toy: Dataset) -> None:
 def test_the_figures_of_the_rules(name: str, graph: GraphName, expected: float, shared: Callable[[str], Path]) -> None:
     dataset = load_folder(shared(f"data/{name}"))
     queries = queries_of(dataset, "test", graph)
-    ranks = evaluate(make_baseline("rules", dataset, graph), dataset, queries, split="test", protocols=["all"])
+    ranks = evaluate(make_baseline("rules", dataset, graph), dataset, queries, protocols=["all"])
     assert metrics(ranks["all"], queries.sides)[MRR] == pytest.approx(expected, abs=0.002)

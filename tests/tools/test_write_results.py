@@ -107,7 +107,7 @@ def test_no_results_yet() -> None:
 def test_the_runs_are_listed_with_what_they_took() -> None:
     row = make_row()
     shown = lines_of(page([row], [make_line(Run(row=row, seed=0))]), "The runs")
-    assert "| toy | TPR | 0 | 1,234,567 | 12.5 | 61 | .250 | some device | abc |" in shown
+    assert "| toy | TPR | 0 | 1,234,567 | 12.5 | 61 | some device | abc |" in shown
 
 
 def test_the_ablation_has_sections_of_its_own() -> None:

@@ -103,7 +103,7 @@ def degree_effect(
         queries = queries.sample(sample)
     neighborhoods = dataset.inference_graph(graph)
     degrees = neighborhoods.degrees(queries.entities)
-    known = dataset.known("test")
+    known = dataset.known()
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
     curves = []
     for contender in contenders:

@@ -273,7 +273,8 @@ def _look(
     scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int
 ) -> tuple[Float[np.ndarray, " n"], Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:
     """log p of the best candidates of each (entity, role), whether validation holds them, and whose they are."""
-    stored, known = dataset.inference_graph("train"), dataset.known("valid")
+    # Test facts count as wrong here, as every fact does that nobody has written down yet.
+    stored, known = dataset.inference_graph("train"), dataset.inference_graph("train+valid")
     candidates = Candidates("all", dataset).of(0)
     nobody = torch.zeros(dataset.num_entities, dtype=torch.bool)
     if candidates is not None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import Queries
 from hmem.evaluation.ranks import Ranks, filtered_ranks
-from hmem.graph.dataset import Dataset, Split
+from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 
 BUDGET = 128 * 2**20  # bytes; a matrix then has at most 32 MiB, which the allocator reuses instead of asking anew
@@ -36,13 +36,12 @@ def evaluate(
     dataset: Dataset,
     queries: Queries,
     *,
-    split: Split,
     protocols: Sequence[Protocol] = PROTOCOLS,
     budget: int | None = None,
 ) -> dict[Protocol, Ranks]:
     """The rank of every query's answer, in the order of `queries`, in each protocol."""
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
-    return rank_queries(scorer, queries, dataset.known(split), candidates, budget=budget)
+    return rank_queries(scorer, queries, dataset.known(), candidates, budget=budget)
 
 
 def rank_queries(

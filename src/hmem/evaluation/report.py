@@ -67,7 +67,7 @@ def report(
     """Rank a whole split and sum it up."""
     started = time.perf_counter()
     queries = queries if queries is not None else queries_of(dataset, split, graph)
-    ranks = evaluate(scorer, dataset, queries, split=split, protocols=protocols, budget=budget)
+    ranks = evaluate(scorer, dataset, queries, protocols=protocols, budget=budget)
     inference = dataset.inference_graph(graph)
     return Report(
         dataset=dataset.name,

@@ -16,7 +16,7 @@ class Validator:
     def __init__(self, dataset: Dataset, sample: int | None, device: torch.device | str = "cpu") -> None:
         queries = queries_of(dataset, "valid")
         self.queries = queries if sample is None else queries.sample(sample)
-        self.known = dataset.known("valid")
+        self.known = dataset.known()
         self.candidates = [Candidates("all", dataset)]
         self.graph = FrozenIndex(dataset.inference_graph("train"), device)
 

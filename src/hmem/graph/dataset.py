@@ -81,12 +81,9 @@ class Dataset:
     def inference_graph(self, graph: GraphName) -> Neighborhoods:
         return Neighborhoods.build(self.inference_triples(graph), self.num_entities, self.num_relations)
 
-    def known(self, split: Split) -> Neighborhoods:
-        """Every answer that is true when `split` is ranked: test facts are no secret in test, and only there."""
-        parts = [self.inference_triples("train+valid")]
-        if split == "test":
-            parts.append(self.test)
-        return Neighborhoods.build(np.concatenate(parts), self.num_entities, self.num_relations)
+    def known(self) -> Neighborhoods:
+        """Every answer that is true in any split: no rival when another is ranked, in validation as in test."""
+        return Neighborhoods.build(self.everything(), self.num_entities, self.num_relations)
 
     def everything(self) -> Triples:
         return np.concatenate([self.inference_triples("train+valid"), self.test])
