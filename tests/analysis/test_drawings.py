@@ -83,6 +83,17 @@ def test_degree(toy: Dataset) -> None:
     assert "validation facts in the graph" in beside.caption
 
 
+def test_the_axis_of_high_figures_begins_near_the_lowest(toy: Dataset) -> None:
+    result = degree_effect(toy, [rules_contender(toy)])
+
+    def begin(lowest: float) -> float:
+        high = [replace(curve, mrr=np.full_like(curve.mrr, lowest), six=curve.six * 0 + 1) for curve in result.curves]
+        return float(drawn(degree_picture(replace(result, curves=tuple(high)))).axes[0].get_ylim()[0])
+
+    assert begin(0.3) == pytest.approx(-0.03)
+    assert begin(0.87) == pytest.approx(0.8 - 0.03 * 0.2)
+
+
 def test_growth(toy_gen: Dataset) -> None:
     contenders = [model_contender("recall", random_model(toy_gen)), rules_contender(toy_gen)]
     result = growth(toy_gen, contenders, draws=2)

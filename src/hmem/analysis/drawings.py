@@ -117,7 +117,8 @@ def degree_picture(result: DegreeEffect) -> Picture:
             six.set_xticks(range(len(BINS)), BINS, rotation=45, ha="right", rotation_mode="anchor")
             six.set_xlim(-0.4, len(BINS) - 0.6)
             six.set_xlabel("neighbours, bins of the paper")
-            fine.set_ylim(-0.03, 1.05)
+            bottom = _bottom(result)
+            fine.set_ylim(bottom - 0.03 * (1 - bottom), 1 + 0.05 * (1 - bottom))
         for row in panels:
             row[0].set_ylabel("MRR")
         figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
@@ -132,6 +133,13 @@ def degree_picture(result: DegreeEffect) -> Picture:
         f"of one standard error, lines fitted to all queries against the logarithm. Bottom: the same in bins of 100."
         + beside,
     )
+
+
+def _bottom(result: DegreeEffect) -> float:
+    """Where the MRR axis begins: at 0, or near the lowest figure where all are high and would lie on each other."""
+    rows = [each for curve in result.curves for each in (curve.mrr, curve.six, paper_row(result.dataset, curve.kind))]
+    lowest = float(np.nanmin(np.concatenate(rows)))
+    return 0.0 if lowest < 0.5 else math.floor(10 * lowest - 0.5) / 10
 
 
 def growth_picture(result: Growth) -> Picture:
