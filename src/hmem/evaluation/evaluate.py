@@ -109,20 +109,22 @@ def _rank_chunk(
     for each in candidates:
         for run in _runs(queries.roles[asked] if each.depends_on_role else np.zeros(len(asked), dtype=np.int64)):
             columns = each.of(int(queries.roles[asked[run.start]]))
-            mine = (known_query >= run.start) & (known_query < run.stop)
+            theirs = slice(*np.searchsorted(known_query, [run.start, run.stop]))  # the known answers of this run
+            of_query, of_scores = known_query[theirs] - run.start, known_scores[theirs]
             if columns is not None:
-                mine &= np.isin(known_entity, columns)
+                allowed = np.isin(known_entity[theirs], columns)
+                of_query, of_scores = of_query[allowed], of_scores[torch.as_tensor(allowed, device=device)]
             optimistic, pessimistic = filtered_ranks(
                 _rows_and_columns(scores, row[run], columns),
                 true_scores[run],
-                torch.as_tensor(known_query[mine] - run.start, device=device),
-                known_scores[torch.as_tensor(mine, device=device)],
+                torch.as_tensor(of_query, device=device),
+                of_scores,
             )
             here = asked[run]
             ranked[each.protocol].optimistic[here] = optimistic.cpu().numpy()
             ranked[each.protocol].pessimistic[here] = pessimistic.cpu().numpy()
             total = width if columns is None else len(columns)
-            removed = np.bincount(known_query[mine] - run.start, minlength=len(here))
+            removed = np.bincount(of_query, minlength=len(here))
             ranked[each.protocol].candidates[here] = total - removed
 
 
