@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 
 from hmem.errors import CheckpointError, DataError
 from hmem.evaluation import calibration
-from hmem.evaluation.calibration import (
-    BINS,
-    Calibration,
-    calibrate,
-    calibration_of,
-    expected_calibration_error,
-    isotonic,
-    log_probabilities,
-)
+from hmem.evaluation.calibration import Calibration, calibrate, calibration_of, log_probabilities
+from hmem.evaluation.isotonic import BINS, expected_calibration_error, isotonic
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
@@ -136,12 +129,13 @@ def test_overconfidence_is_found_and_mended() -> None:
     truth = rng.uniform(-6, 0, 20_000)
     is_true = rng.random(20_000) < np.exp(truth)
     log_p = 2 * truth
-    made = calibration_of(log_p, is_true, np.arange(20_000) // 50)
+    made = calibration_of(log_p, is_true, np.arange(20_000) % 50 == 0, np.arange(20_000) // 50)
     assert expected_calibration_error(np.exp(log_p), is_true) > 0.05
     assert made.error is not None
     assert made.error < 0.01
     at = np.array([-6.0, -2.0, -0.4])
-    assert made.probability(at) == pytest.approx(np.exp(at / 2), abs=0.04)
+    assert made.probability(at, at > 0) == pytest.approx(np.exp(at / 2), abs=0.04)
+    assert made.probability(at, at < 0) == pytest.approx(np.exp(at / 2), abs=0.2)  # 400 answers come first
     assert (made.questions, made.candidates, made.base_rate) == (400, 20_000, is_true.mean())
 
 
@@ -150,23 +144,44 @@ def test_each_half_of_the_questions_is_judged_by_the_other() -> None:
     question = np.repeat(np.arange(100, 121), 5)  # any numbers will do
     log_p = rng.normal(size=len(question)).round(1)
     is_true = rng.random(len(question)) < 0.4
-    made = calibration_of(log_p, is_true, question, seed=3)
+    leads = np.arange(len(question)) % 5 == 2
+    made = calibration_of(log_p, is_true, leads, question, seed=3)
     first = set((100 + np.flatnonzero(np.random.default_rng(3).permutation(21) % 2)).tolist())
     in_first = np.array([each in first for each in question.tolist()])
-    chance = np.where(
-        in_first,
-        isotonic(log_p[~in_first], is_true[~in_first])(log_p),
-        isotonic(log_p[in_first], is_true[in_first])(log_p),
-    )
+    chance = np.empty(len(question))
+    for mine in (in_first, ~in_first):
+        for kind in (leads, ~leads):
+            steps = isotonic(log_p[~mine & kind], is_true[~mine & kind])
+            chance[mine & kind] = steps(log_p[mine & kind])
     assert made.error == expected_calibration_error(chance, is_true)
-    best = [max(np.flatnonzero(question == each), key=lambda row: log_p[row]) for each in range(100, 121)]
-    assert made.top_error == expected_calibration_error(chance[best], is_true[best])
+    assert made.top_error == expected_calibration_error(chance[leads], is_true[leads])
+
+
+def test_first_answers_have_steps_of_their_own() -> None:
+    """Of ten candidates with reasons as good, the first is true in nine cases of ten, and none of the others."""
+    rng = np.random.default_rng(2)
+    log_p, leads = np.full(1000, -0.1), np.arange(1000) % 10 == 0
+    made = calibration_of(log_p, leads & (rng.random(1000) < 0.9), leads, np.arange(1000) // 10)
+    first, other = made.probability(np.array([-0.1, -0.1]), np.array([True, False]))
+    assert first == pytest.approx(0.9, abs=0.06)
+    assert other < 0.01
+    assert made.top_error is not None
+    assert made.top_error < 0.1
+    older = replace(made, first_steps=None)  # as models of before have it
+    assert older.probability(np.array([-0.1]), np.array([True])) == pytest.approx(other)
+
+
+def test_where_nobody_comes_second_all_are_first() -> None:
+    log_p = np.linspace(-4, 0, 40)
+    made = calibration_of(log_p, log_p > -1, np.ones(40, dtype=bool), np.arange(40))
+    assert made.probability(log_p, log_p > 0).tolist() == made.probability(log_p, log_p < 1).tolist()
 
 
 def test_one_question_gives_steps_but_no_error() -> None:
-    made = calibration_of(np.array([-2.0, -1.0]), np.array([False, True]), np.array([7, 7]))
+    leads = np.array([False, False, True])
+    made = calibration_of(np.array([-2.0, -1.0, -0.5]), np.array([False, True, True]), leads, np.array([7, 7, 7]))
     assert (made.questions, made.error, made.top_error) == (1, None, None)
-    assert made.probability(np.array([-2.0, -1.0])) == pytest.approx([1 / 3, 2 / 3])
+    assert made.probability(np.array([-2.0, -1.0, -0.5]), leads) == pytest.approx([1 / 3, 2 / 3, 2 / 3])
 
 
 # The folder
@@ -175,7 +190,8 @@ def test_one_question_gives_steps_but_no_error() -> None:
 def some_calibration() -> Calibration:
     rng = np.random.default_rng(0)
     log_p = np.log(rng.random(300)).astype(np.float32).astype(np.float64)
-    made = calibration_of(log_p, rng.random(300) < np.exp(log_p), np.arange(300) // 10)
+    is_true = rng.random(300) < np.exp(log_p)
+    made = calibration_of(log_p, is_true, np.arange(300) % 10 == 0, np.arange(300) // 10)
     return replace(made, any_steps=isotonic(log_p, rng.random(300) < np.exp(log_p) / 2))
 
 
@@ -184,7 +200,9 @@ def test_json_gives_back_the_same_probabilities() -> None:
     read = Calibration.from_dict(json.loads(json.dumps(made.to_dict(), allow_nan=False)))
     at = np.linspace(-8, 0, 1000)
     for kind in (False, True):
-        assert read.probability(at, any_question=kind).tolist() == made.probability(at, any_question=kind).tolist()
+        for leads in (at > 0, at < 1):
+            expected = made.probability(at, leads, any_question=kind).tolist()
+            assert read.probability(at, leads, any_question=kind).tolist() == expected
     assert read.to_dict() == made.to_dict()
 
 
@@ -283,11 +301,13 @@ def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.M
             scores = scorer.table[entity, role, rivals]
             log_p = (scores - scores.logsumexp(0)).tolist()
             best = sorted(zip(log_p, rivals, strict=True), reverse=True)[:4]
-            expected += [(value, x in asked.answers(entity, role), number) for value, x in best]
+            marks = [(value, x in asked.answers(entity, role), number) for value, x in best]
+            expected += [(*mark, place == 0) for place, mark in enumerate(marks)]
         found = calibration._look(scorer, dataset_of(train, valid), np.array(questions), 4)
         assert found[0].tolist() == pytest.approx([mark[0] for mark in expected], abs=1e-12)
         assert found[1].tolist() == [mark[1] for mark in expected]
-        assert found[2].tolist() == [mark[2] for mark in expected]
+        assert found[2].tolist() == [mark[3] for mark in expected]
+        assert found[3].tolist() == [mark[2] for mark in expected]
         assert scorer.largest_batch == (1 if budget else len(questions))
         made = calibrate(scorer, dataset_of(train, valid), depth=4)
         assert made is not None
@@ -311,9 +331,11 @@ def test_of_any_question_about_an_entity_less_is_true() -> None:
             is_true += [x in asked.answers(entity, role) for x in rivals]
     expected = isotonic(np.array(log_p), np.array(is_true))
     at = np.linspace(-6, 0, 50)
-    assert made.probability(at, any_question=True) == pytest.approx(expected(at), abs=1e-9)
-    assert made.probability(at, any_question=True).mean() < made.probability(at).mean()
-    assert replace(made, any_steps=None).probability(at, any_question=True).tolist() == made.probability(at).tolist()
+    first = np.ones(50, dtype=bool)
+    assert made.probability(at, first, any_question=True) == pytest.approx(expected(at), abs=1e-9)
+    assert made.probability(at, first, any_question=True).mean() < made.probability(at, first).mean()
+    without = replace(made, any_steps=None).probability(at, first, any_question=True)
+    assert without.tolist() == made.probability(at, ~first).tolist()
 
 
 def test_a_few_roles_stand_for_all() -> None:
@@ -357,8 +379,8 @@ def test_of_held_out_entities_only_their_side_is_asked_and_only_others_answer(to
     assert made is not None
     assert {entity for entity, _ in scorer.asked} == {fox}
     assert made.questions == 2
-    assert made.probability(np.array([0.0]))[0] < 0.9  # the dog is the answer to one of two
-    log_p, is_true, _ = calibration._look(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
+    assert made.probability(np.zeros(1), np.ones(1, dtype=bool))[0] < 0.9  # the dog is the answer to one of two
+    log_p, is_true, _, _ = calibration._look(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
     assert len(log_p) <= toy.num_roles * (toy.num_entities - 1)
     assert is_true.sum() == 2
 

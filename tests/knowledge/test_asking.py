@@ -15,7 +15,7 @@ from tests.knowledge.living import NEWCOMERS, TOY_FACTS
 
 def some_calibration() -> Calibration:
     log_p = np.linspace(-8, 0, 50)
-    return calibration_of(log_p, log_p > -3, np.arange(50) // 5)
+    return calibration_of(log_p, log_p > -3, np.arange(50) % 5 == 4, np.arange(50) // 5)
 
 
 @pytest.fixture(params=["recall", "tpr"])
@@ -34,8 +34,8 @@ def test_probabilities_are_those_of_the_calibration(make_base: MakeBase, calibra
     with kb.asking() as asking:
         live = asking.live
         asked = np.array([live.entity("wolf.n.01")] * len(found)), np.array([live.relation("hyponym") + 4] * len(found))
-        log_p = asking.answering.judge(*asked, np.array([live.entity(row.tail) for row in found])).log_p
-    assert [row.probability for row in found] == pytest.approx(table.probability(log_p).tolist())
+        judged = asking.answering.judge(*asked, np.array([live.entity(row.tail) for row in found]))
+    assert [row.probability for row in found] == pytest.approx(table.probability(judged.log_p, judged.leads).tolist())
     assert any(row.known for row in found)
     for row in found[:5]:
         assert kb.explain(*row.names).probability == pytest.approx(row.probability)

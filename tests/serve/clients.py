@@ -10,7 +10,8 @@ from typing import Any
 
 import httpx
 
-from hmem.evaluation.calibration import Calibration, Steps
+from hmem.evaluation.calibration import Calibration
+from hmem.evaluation.isotonic import Steps
 from hmem.serve.app import create_app
 from hmem.serve.server import Server, bind, url_of
 from hmem.serve.settings import Settings

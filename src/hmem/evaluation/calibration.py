@@ -3,8 +3,9 @@
 A model ranks; how often an answer that scores so is true has to be counted. Ask each question of the validation facts,
 take the best candidates that are not stored, and note for each log p, the model's own log probability among the
 answers that are not stored, and whether validation holds that fact. Isotonic regression then gives the non-decreasing
-steps P(true | log p) that fit those marks best. Answers with equally good reasons share p among them and are no less
-true for that, so where a model can tell what the reasons for one say, that stands for log p
+steps P(true | log p) that fit those marks best, one for the first answers and one for all others: in dense graphs many
+candidates have reasons as good as the first, and few of them are true. Answers with equally good reasons share p among
+them and are no less true for that, so where a model can tell what the reasons for one say, that stands for log p
 (`HMem.scores_and_chances`).
 
 Two things to keep in mind when reading such a probability. A candidate that validation does not hold counts as false,
@@ -31,6 +32,7 @@ from torch import Tensor
 
 from hmem.errors import CheckpointError
 from hmem.evaluation.evaluate import BUDGET, COPIES, CUDA_BUDGET, Scorer
+from hmem.evaluation.isotonic import Steps, expected_calibration_error, isotonic
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import queries_of
 from hmem.graph.dataset import Dataset
@@ -38,7 +40,6 @@ from hmem.graph.neighborhoods import Neighborhoods
 
 QUESTIONS = 2000  # enough for errors of a percent, and quick
 DEPTH = 50  # candidates of each question that are looked at
-BINS = 15
 ENTITIES = 500  # whose every role is considered, for questions that may have no answer
 OTHERS = 8  # roles of each that are really asked, besides those validation asks
 SHALLOW = 10  # candidates of each such question
@@ -54,51 +55,30 @@ class Candid(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Steps:
-    """A non-decreasing step function: `values[i]` from `starts[i]` on, and `values[0]` below as well."""
-
-    starts: Float[np.ndarray, " n"]
-    values: Float[np.ndarray, " n"]
-
-    def __call__(self, log_p: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-        step = np.searchsorted(self.starts, log_p, side="right") - 1
-        found = self.values[np.maximum(step, 0)]
-        return np.where(np.isnan(log_p), np.nan, found)
-
-    def to_dict(self) -> dict[str, list[float]]:
-        return {"log_p": self.starts.tolist(), "probability": self.values.tolist()}
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "Steps":
-        starts, values = (np.array(saved[name], dtype=np.float64) for name in ("log_p", "probability"))
-        if starts.ndim != 1 or starts.shape != values.shape or not len(values):
-            raise ValueError(f"{starts.size} steps with {values.size} values")
-        if (np.diff(starts) <= 0).any() or (np.diff(values) < 0).any() or not 0 <= values[0] <= values[-1] <= 1:
-            raise ValueError("the steps do not rise from 0 to 1")
-        return cls(starts=starts, values=values)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
     """P(true | log p), and how far it can be trusted."""
 
-    steps: Steps
+    steps: Steps  # of answers that are not the first to their question
     questions: int  # asked of the model
     candidates: int  # looked at, all questions together
     base_rate: float  # the share of them that was true
     error: float | None  # expected calibration error of all candidates, cross-fitted; None if too few to tell
-    top_error: float | None  # the same of each question's best candidate alone: what people look at
+    top_error: float | None  # the same of each question's first answer alone: what people look at
+    first_steps: Steps | None = None  # of first answers; None in older models, where `steps` are of all
     any_steps: Steps | None = None  # of questions that may have no answer at all
     most: Int[np.ndarray, " R2"] | None = None  # how many facts an entity of the training graph had in each role
 
     def probability(
-        self, log_p: Float[np.ndarray, "*shape"], *, any_question: bool = False
+        self, log_p: Float[np.ndarray, "*shape"], leads: Bool[np.ndarray, "*shape"], *, any_question: bool = False
     ) -> Float[np.ndarray, "*shape"]:
         """The chance that a candidate is true, from its log probability among the answers that are not stored.
 
-        `any_question` is for questions that nobody chose: every role of an entity, whether it makes sense or not.
+        `leads` says which candidates score best of those. `any_question` is for questions that nobody chose: every role
+        of an entity, whether it makes sense or not.
         """
-        return self.any_steps(log_p) if any_question and self.any_steps is not None else self.steps(log_p)
+        if any_question:
+            return (self.any_steps or self.steps)(log_p)
+        return np.where(leads, (self.first_steps or self.steps)(log_p), self.steps(log_p))
 
     def covers(self, roles: Int[np.ndarray, " K"]) -> bool:
         """Whether training had entities about as large as one whose edges have these roles."""
@@ -113,6 +93,7 @@ class Calibration:
             "method": "isotonic",
             **{name: getattr(self, name) for name in NUMBERS},
             "steps": self.steps.to_dict(),
+            "first_steps": None if self.first_steps is None else self.first_steps.to_dict(),
             "any_steps": None if self.any_steps is None else self.any_steps.to_dict(),
             "most": None if self.most is None else self.most.tolist(),
         }
@@ -124,6 +105,7 @@ class Calibration:
                 raise ValueError(f"method {saved['method']!r}")
             return cls(
                 steps=Steps.from_dict(saved["steps"]),
+                first_steps=None if saved.get("first_steps") is None else Steps.from_dict(saved["first_steps"]),
                 any_steps=None if saved["any_steps"] is None else Steps.from_dict(saved["any_steps"]),
                 most=None if saved.get("most") is None else np.array(saved["most"], dtype=np.int64),
                 **{name: saved[name] for name in NUMBERS},
@@ -162,7 +144,7 @@ def calibrate(
     if not len(marks[0]):
         return None
     others, weights = _any_questions(asked, dataset.num_roles, seed)
-    log_p, is_true, question = _look(scorer, dataset, others, SHALLOW)
+    log_p, is_true, _, question = _look(scorer, dataset, others, SHALLOW)
     return replace(
         calibration_of(*marks, seed=seed),
         any_steps=isotonic(log_p, is_true, weights[question]),
@@ -171,7 +153,11 @@ def calibrate(
 
 
 def calibration_of(
-    log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], question: Int[np.ndarray, " n"], seed: int = 0
+    log_p: Float[np.ndarray, " n"],
+    is_true: Bool[np.ndarray, " n"],
+    leads: Bool[np.ndarray, " n"],
+    question: Int[np.ndarray, " n"],
+    seed: int = 0,
 ) -> Calibration:
     """Fit all candidates, and judge by two halves of the questions: each is tried with the steps of the other."""
     asked, question = np.unique(question, return_inverse=True)
@@ -180,13 +166,14 @@ def calibration_of(
         half = (np.random.default_rng(seed).permutation(len(asked)) % 2).astype(bool)[question]
         chance = np.empty(len(log_p))
         for mine in (half, ~half):
-            chance[mine] = isotonic(log_p[~mine], is_true[~mine])(log_p[mine])
-        best = np.lexsort((-log_p, question))  # by question, the likeliest first
-        best = best[np.diff(question[best], prepend=-1) != 0]
+            first, others = _both_steps(log_p[~mine], is_true[~mine], leads[~mine])
+            chance[mine] = np.where(leads[mine], first(log_p[mine]), others(log_p[mine]))
         error = expected_calibration_error(chance, is_true)
-        top_error = expected_calibration_error(chance[best], is_true[best])
+        top_error = expected_calibration_error(chance[leads], is_true[leads])
+    first, others = _both_steps(log_p, is_true, leads)
     return Calibration(
-        steps=isotonic(log_p, is_true),
+        steps=others,
+        first_steps=first,
         questions=len(asked),
         candidates=len(log_p),
         base_rate=float(is_true.mean()),
@@ -195,45 +182,12 @@ def calibration_of(
     )
 
 
-def isotonic(
-    log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
-) -> Steps:
-    """The non-decreasing steps nearest to the marks in squares, by pooling neighbours that are out of order.
-
-    A step that begins half-way between two log probabilities treats both alike. The lowest step, of which nothing may
-    have been true, and the highest, of which everything may have been, stay 1/(n + 2) away from certainty, where n is
-    how many candidates they were counted from.
-    """
-    weights = np.ones(len(log_p)) if weights is None else weights
-    points, place, numbers = np.unique(log_p, return_inverse=True, return_counts=True)
-    mass = np.bincount(place, weights=weights)
-    hits = np.bincount(place, weights=weights * is_true)
-    blocks: list[list[float]] = []  # hits, mass, number and first point of each block so far; their shares rise
-    for first, point in enumerate(zip(hits.tolist(), mass.tolist(), numbers.tolist(), strict=True)):
-        blocks.append([*point, first])
-        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
-            last = blocks.pop()
-            blocks[-1][:3] = [one + other for one, other in zip(blocks[-1][:3], last[:3], strict=True)]
-    hits, mass, number, begins = np.array(blocks).T
-    values = hits / mass
-    values[0] = max(values[0], min(1 / (number[0] + 2), values[1] if len(values) > 1 else 1.0))
-    values[-1] = min(values[-1], max(1 - 1 / (number[-1] + 2), values[-2] if len(values) > 1 else 0.0))
-    at = begins.astype(np.int64)
-    starts, before = points[at], points[at[1:] - 1]
-    middle = (before + starts[1:]) / 2
-    starts[1:] = np.where(middle > before, middle, starts[1:])  # two floats may have none between them
-    return Steps(starts=starts, values=values)
-
-
-def expected_calibration_error(
-    chance: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], bins: int = BINS
-) -> float:
-    """How far predicted and counted shares lie apart, on average over bins of equal mass; equal chances share a bin."""
-    _, place, counts = np.unique(chance, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - counts / 2  # the mean rank of each value
-    bin_of = np.minimum((middle * bins / len(chance)).astype(np.int64), bins - 1)[place]
-    gaps = np.bincount(bin_of, weights=chance - is_true, minlength=bins)
-    return float(np.abs(gaps).sum() / len(chance))
+def _both_steps(
+    log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], leads: Bool[np.ndarray, " n"]
+) -> tuple[Steps, Steps]:
+    """The steps of first answers and of the others; those of all, where nobody comes second."""
+    first = isotonic(log_p[leads], is_true[leads])
+    return first, first if leads.all() else isotonic(log_p[~leads], is_true[~leads])
 
 
 def largest(graph: Neighborhoods) -> Int[np.ndarray, " R2"]:
@@ -271,8 +225,9 @@ def _any_questions(
 
 def _look(
     scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int
-) -> tuple[Float[np.ndarray, " n"], Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    """log p of the best candidates of each (entity, role), whether validation holds them, and whose they are."""
+) -> tuple[Float[np.ndarray, " n"], Bool[np.ndarray, " n"], Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+    """log p of the best candidates of each (entity, role), whether validation holds them, which come first, and whose
+    they are."""
     # Test facts count as wrong here, as every fact does that nobody has written down yet.
     stored, known = dataset.inference_graph("train"), dataset.inference_graph("train+valid")
     candidates = Candidates("all", dataset).of(0)
@@ -281,7 +236,7 @@ def _look(
         nobody = ~nobody.index_fill(0, torch.from_numpy(candidates), True)
     budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET
     rows = max(1, budget // (COPIES * 4 * dataset.num_entities))
-    marks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    marks: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
     for start in range(0, len(pairs), rows):
         some = pairs[start : start + rows]
         excluded = nobody.repeat(len(some), 1)
@@ -298,6 +253,7 @@ def _look(
         truths = [np.isin(found[row], known.answers(entity, role)) for row, (entity, role) in enumerate(some.tolist())]
         usable = np.isfinite(values)
         whose = np.broadcast_to(np.arange(start, start + len(some))[:, None], values.shape)
-        marks.append((values[usable].astype(np.float64), np.stack(truths)[usable], whose[usable]))
-    log_p, is_true, whose = (np.concatenate(part) for part in zip(*marks, strict=True))
-    return log_p, is_true, whose
+        leads = np.arange(values.shape[1]) == np.zeros((len(some), 1))
+        marks.append((values[usable].astype(np.float64), np.stack(truths)[usable], leads[usable], whose[usable]))
+    log_p, is_true, leading, whose = (np.concatenate(part) for part in zip(*marks, strict=True))
+    return log_p, is_true, leading, whose

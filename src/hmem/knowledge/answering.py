@@ -155,8 +155,8 @@ class Answering:
         roles = np.arange(2 * self.num_relations)
         best = self.best(np.full(len(roles), entity), roles, DEPTH)
         role = np.repeat(roles, [len(each.answers) for each in best])
-        answers, scores, log_p = (
-            np.concatenate([getattr(each, part) for each in best]) for part in ("answers", "scores", "log_p")
+        answers, scores, log_p, leads = (
+            np.concatenate([getattr(each, part) for each in best]) for part in ("answers", "scores", "log_p", "leads")
         )
         loop = (answers == entity) & (role < self.num_relations)  # the same fact is found from the other side
         order = np.lexsort((answers, role, -log_p))
@@ -168,8 +168,14 @@ class Answering:
             if len(kept) >= k:
                 break
         chosen = np.array(kept[:k], dtype=np.int64)
-        nothing_stored = np.zeros(len(chosen), dtype=bool)
-        ranked = Ranked(answers[chosen], scores[chosen], log_p[chosen], nothing_stored, 1 + np.arange(len(chosen)))
+        ranked = Ranked(
+            answers=answers[chosen],
+            scores=scores[chosen],
+            log_p=log_p[chosen],
+            known=np.zeros(len(chosen), dtype=bool),
+            leads=leads[chosen],
+            ranks=1 + np.arange(len(chosen)),
+        )
         return role[chosen], ranked
 
     @torch.inference_mode()
@@ -196,8 +202,8 @@ class Answering:
         """The best of a row in which stored answers are −∞ already."""
         best = first(row, k)
         scores, own = (each[best].double().cpu().numpy() for each in (row, chances))
-        known = np.zeros(len(scores), dtype=bool)
-        return Ranked(best.cpu().numpy(), scores, own - self._total(row), known, 1 + np.arange(len(scores)))
+        places, known = np.arange(len(scores)), np.zeros(len(scores), dtype=bool)
+        return Ranked(best.cpu().numpy(), scores, own - self._total(row), known, places == 0, 1 + places)
 
     def _stored(self, entity: int, role: int) -> Answers:
         return self.live.graph.answers(entity, role).astype(np.int64)
@@ -211,7 +217,7 @@ class Answering:
     def _judge(
         self, judged: Ranked, place: int, row: Float[Tensor, " W"], chances: Float[Tensor, " W"], stored: Answers
     ) -> None:
-        """Write score, log_p and rank of one answer, given the scores of everybody; the stored ones become −∞ there."""
+        """Write what is to be said of one answer, given the scores of everybody; the stored ones become −∞ there."""
         answer = int(judged.answers[place])
         if answer >= len(row):  # a newcomer that this fact alone tells of
             judged.scores[place] = judged.log_p[place] = -np.inf
@@ -222,7 +228,7 @@ class Answering:
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
         judged.log_p[place] = float(chances[answer]) - self._total(row)
-        judged.ranks[place] = 1 + better
+        judged.ranks[place], judged.leads[place] = 1 + better, better == 0
 
     def _total(self, row: Float[Tensor, " W"]) -> float:
         """What to take from a score to have log_p."""

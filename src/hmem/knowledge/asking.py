@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from hmem.errors import ConfigError, EmptyNeighborhoodError
 from hmem.evaluation.calibration import Calibration
@@ -108,18 +108,18 @@ class Asking:
             fact=(head, relation, tail),
             score=parts.score,
             total=float(np.exp(parts.score)) if self.answering.model.exact is not None else parts.score,
-            probability=self.chances(np.array([entity]), np.array([explained.log_p]))[0],
+            probability=self.chances(np.array([entity]), explained.judged)[0],
             known=explained.known,
         )
 
     def chances(
-        self, entities: Int[np.ndarray, " n"], log_p: Float[np.ndarray, " n"], any_question: bool = False
+        self, entities: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
     ) -> list[float | None]:
         """The probability of each answer, where the calibration can speak of the entity that is asked about."""
         if self.calibration is None:
-            return [None] * len(log_p)
+            return [None] * len(entities)
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
-        chances = self.calibration.probability(log_p, any_question=any_question).tolist()
+        chances = self.calibration.probability(ranked.log_p, ranked.leads, any_question=any_question).tolist()
         return [
             None if entity in outgrown else chance for entity, chance in zip(entities.tolist(), chances, strict=True)
         ]
@@ -151,7 +151,7 @@ class Asking:
         """The facts that answers state, each given to the question of one entity."""
         names, relations = self.live.entities.names, self.live.relations.names
         found = []
-        for place, chance in enumerate(self.chances(entities, ranked.log_p, any_question)):
+        for place, chance in enumerate(self.chances(entities, ranked, any_question)):
             asked = int(entities[place]), int(roles[place])
             head, relation, tail = self.answering.fact(*asked, int(ranked.answers[place]))
             row = Prediction(

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from hmem.errors import EmptyNeighborhoodError
 from hmem.knowledge.answering import Answering
+from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.records import Names3
 from hmem.knowledge.results import Table, cell
 from hmem.model.explain import Explanation, explain
@@ -96,7 +97,7 @@ class Explained:
     """An explanation in numbers, and whether its fact is stored."""
 
     parts: Explanation
-    log_p: float
+    judged: Ranked  # the one answer, as if it were not stored
     known: bool
 
 
@@ -114,7 +115,7 @@ def explain_answer(answering: Answering, entity: int, role: int, answer: int) ->
         vectors = answering.vectors.current()
         index = LiveIndex(live.graph, len(vectors.entities), answering.model.device)
         parts = explain(answering.model, index, entity, role, answer, vectors)
-    return Explained(parts, float(judged.log_p[0]), known)
+    return Explained(parts, judged, known)
 
 
 def reasons_of(answering: Answering, entity: int, parts: Explanation) -> list[Reason]:

@@ -18,21 +18,22 @@ class Ranked:
     scores: Float[np.ndarray, " n"]
     log_p: Float[np.ndarray, " n"]
     known: Bool[np.ndarray, " n"]
+    leads: Bool[np.ndarray, " n"]  # the best of those that are not stored
     ranks: Int[np.ndarray, " n"]  # from 1; among the answers that are not stored for a fact judged by itself
 
 
 def unjudged(answers: Int[np.ndarray, " n"], known: Bool[np.ndarray, " n"] | bool) -> Ranked:
     """Room for what is to be said about these answers."""
     count = len(answers)
-    is_known = np.full(count, known, dtype=bool)
-    return Ranked(answers, np.empty(count), np.empty(count), is_known, np.empty(count, dtype=np.int64))
+    is_known, leads = np.full(count, known, dtype=bool), np.zeros(count, dtype=bool)
+    return Ranked(answers, np.empty(count), np.empty(count), is_known, leads, np.empty(count, dtype=np.int64))
 
 
 def merged(new: Ranked, old: Ranked, place: slice, k: int) -> Ranked:
     """The k best of new answers and of some stored ones."""
     parts = {
         name: np.concatenate([getattr(new, name), getattr(old, name)[place]])
-        for name in ("answers", "scores", "log_p", "known")
+        for name in ("answers", "scores", "log_p", "known", "leads")
     }
     order = np.lexsort((parts["answers"], -parts["scores"]))[:k]
     return Ranked(**{name: part[order] for name, part in parts.items()}, ranks=1 + np.arange(len(order)))

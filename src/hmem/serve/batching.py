@@ -217,7 +217,7 @@ def answer_all(now: Asking, questions: Sequence[Question]) -> Answers:
 
 def _named(now: Asking, entity: int, ranked: Ranked) -> list[Answer]:
     names = now.live.entities.names
-    chances = now.chances(np.full(len(ranked.log_p), entity), ranked.log_p)
+    chances = now.chances(np.full(len(ranked.answers), entity), ranked)
     columns = (ranked.ranks, ranked.answers, ranked.scores, ranked.known)
     return [
         Answer(rank, names[answer], score, chance, known)
