@@ -84,6 +84,7 @@ def degree_picture(result: DegreeEffect) -> Picture:
 
     def draw(figure: "Figure") -> None:
         panels = figure.subplots(2, len(protocols), sharey=True, squeeze=False, height_ratios=(1.25, 1))
+        bottom = _bottom(result)
         for column, protocol in enumerate(protocols):
             fine, six = panels[0, column], panels[1, column]
             most = max(int(curve.queries.max()) for curve in result.curves)
@@ -117,7 +118,6 @@ def degree_picture(result: DegreeEffect) -> Picture:
             six.set_xticks(range(len(BINS)), BINS, rotation=45, ha="right", rotation_mode="anchor")
             six.set_xlim(-0.4, len(BINS) - 0.6)
             six.set_xlabel("neighbours, bins of the paper")
-            bottom = _bottom(result)
             fine.set_ylim(bottom - 0.03 * (1 - bottom), 1 + 0.05 * (1 - bottom))
         for row in panels:
             row[0].set_ylabel("MRR")

@@ -253,7 +253,8 @@ def _look(
         truths = [np.isin(found[row], known.answers(entity, role)) for row, (entity, role) in enumerate(some.tolist())]
         usable = np.isfinite(values)
         whose = np.broadcast_to(np.arange(start, start + len(some))[:, None], values.shape)
-        leads = np.arange(values.shape[1]) == np.zeros((len(some), 1))
+        leads = np.zeros(values.shape, dtype=bool)
+        leads[:, 0] = True
         marks.append((values[usable].astype(np.float64), np.stack(truths)[usable], leads[usable], whose[usable]))
     log_p, is_true, leading, whose = (np.concatenate(part) for part in zip(*marks, strict=True))
     return log_p, is_true, leading, whose

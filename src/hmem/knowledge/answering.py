@@ -6,7 +6,8 @@ as if it were not stored, which is how training asks too.
 
 `log_p` is the logarithm of an answer's share among the answers that are not stored, a softmax over the scores; where a
 model has the exact channel, what the facts and paths that speak for an answer say by themselves, if that is more, so
-that it becomes no less likely because others come. It is what calibration turns into a probability.
+that it becomes no less likely because others come. Calibration turns it into a probability, and first answers by steps
+of their own.
 """
 
 from collections.abc import Iterator
