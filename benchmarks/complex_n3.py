@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hmem.analysis.results import append_line
+from hmem.analysis.results import append_line, line_of
 from hmem.evaluation.report import report
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import load_dataset
@@ -105,7 +105,7 @@ def main() -> None:
     if given.json:
         name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
         cost = {"parameters": parameters, "training_seconds": round(seconds, 1), "epochs": round(epochs, 2)}
-        append_line(Path(given.json), {**made.to_dict(), **cost, "device": name})
+        append_line(Path(given.json), {**line_of(made), **cost, "device": name})
 
 
 if __name__ == "__main__":

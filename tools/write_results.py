@@ -15,13 +15,13 @@ from pathlib import Path
 
 from hmem.analysis.comparison import PAPERS_PROTOCOL, Comparison, Entry, compare, share, table_lines
 from hmem.analysis.degree import BINS, PAPER
-from hmem.analysis.results import Line, find_run, read_lines
+from hmem.analysis.results import TRAINED_APART, Line, find_baseline, find_run, read_lines
 from hmem.analysis.rows import GRAPHS, METRICS, Row, Run, load_rows
 from hmem.analysis.studies import find_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
-PLACES = ("baselines.jsonl", "paper")
+PLACES = ("baselines.jsonl", "complex.jsonl", "paper")
 
 HEADER = """\
 # Results
@@ -37,8 +37,9 @@ tables; `benchmarks/paper` has the settings of every row, and `results/paper` ev
   in `all`.
 - "+": the validation facts are in the graph that memories are made of, without training on them. Learned memories
   (`-im`) are made of no facts, so nothing changes for them.
-- `rules` and `frequency` learn nothing ([evaluation.md](evaluation.md#baselines)); `ERAvg` is the closest relative in
-  the literature, `recall` our own; neither is in the paper.
+- `rules` and `frequency` learn nothing ([evaluation.md](evaluation.md#baselines)); `ComplEx-N3` is the strongest plain
+  factor model, of rank 500 (`benchmarks/complex_n3.py`); `ERAvg` is the closest relative in the literature; `recall`
+  and `TPR-inf-readout` are our own. None of them is in the paper.
 - Where several seeds were run, figures are means, and the MRR has its standard deviation beside it.
 - Settings were chosen on validation facts; those of commit 344f594 with [a yardstick that has been mended
   since](evaluation.md#why-test-facts-are-no-rivals-in-validation).
@@ -106,6 +107,7 @@ def verdict(comparison: Comparison) -> Iterator[str]:
     for entry in comparison.short:
         yield f"- {entry.label} by {share(entry.shortfall or 0)} ({against(entry)})"
     yield ""
+    yield "What was tried is in the [research log](research.md#rows-that-fall-short-of-the-paper).\n"
 
 
 def against(entry: Entry) -> str:
@@ -126,6 +128,7 @@ def degree(lines: Sequence[Line]) -> Iterator[str]:
             yield f"{dataset}: not run yet.\n"
             continue
         yield f"### {dataset}, MRR by the number of neighbours\n"
+        yield f"Models of commit {line.get('commit') or '–'}.\n"
         yield f"| model | memory | protocol | {' | '.join(BINS)} | per doubling |"
         yield f"|---|---|---|{'---:|' * (len(BINS) + 1)}"
         for kind, figures in PAPER.get(dataset, {}).items():
@@ -157,6 +160,7 @@ def growth(lines: Sequence[Line]) -> Iterator[str]:
         table = line["tables"]["growth"]
         shares = list(dict.fromkeys(row["share"] for row in table))
         yield f"### {dataset}, MRR by the share of facts in memory\n"
+        yield f"Models of commit {line.get('commit') or '–'}.\n"
         yield f"| model | memory | protocol | {' | '.join(f'{each:.0%}' for each in shares)} |"
         yield f"|---|---|---|{'---:|' * len(shares)}"
         for who in dict.fromkeys(map(_who, table)):
@@ -188,19 +192,22 @@ def _trend(row: Line, kind: str) -> str:
 def runs(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
     """What each training took."""
     found = [
-        (row, seed, line)
+        (row.dataset, row.name, seed, line)
         for row in rows
         for seed in row.seeds
         if (line := find_run(lines, Run(row=row, seed=seed), "train")) is not None
     ]
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        apart = [(name, find_baseline(lines, name, dataset, "train")) for name in TRAINED_APART]
+        found += [(dataset, name, line["seed"], line) for name, line in apart if line is not None]
     if not found:
         yield "None yet."
         return
-    yield "Epochs and seconds are those of training.\n"
+    yield "Epochs and seconds are those of training, with up to seven other trainings on the same device.\n"
     yield "| dataset | row | seed | parameters | epochs | seconds | device | commit |"
     yield "|---|---|---:|---:|---:|---:|---|---|"
-    for row, seed, line in found:
-        cells = [row.dataset, row.name, str(seed), f"{line['parameters']:,}", f"{line['epochs']:.1f}"]
+    for dataset, name, seed, line in found:
+        cells = [dataset, name, str(seed), f"{line['parameters']:,}", f"{line['epochs']:.1f}"]
         cells += [f"{line['training_seconds']:,.0f}", line["device"]]
         yield f"| {' | '.join([*cells, line['commit'] or '–'])} |"
 

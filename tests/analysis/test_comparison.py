@@ -48,6 +48,16 @@ def test_each_table_has_both_baselines_and_every_row_on_both_graphs() -> None:
     assert [entry and entry.label for entry in best] == ["TPR", "rules+"]  # also where the rules win
 
 
+def test_a_model_trained_apart_stands_in_a_table_where_it_was() -> None:
+    (without,) = compare([ROW], [make_line(RUN, mrr=0.75)])
+    assert "ComplEx-N3" not in [entry.name for entry in without.entries]
+    (beside,) = compare([ROW], [make_line(RUN, mrr=0.75), make_baseline_line("ComplEx-N3", mrr=0.8)])
+    assert [entry.label for entry in beside.entries if entry.name == "ComplEx-N3"] == ["ComplEx-N3"]  # no "+"
+    best = beside.best("all", "train")
+    assert best is not None
+    assert best.label == "ComplEx-N3"  # a baseline that is ahead is named
+
+
 def test_seeds_are_averaged_and_their_spread_is_told() -> None:
     row = make_row(seeds=(0, 1, 2))
     lines = [make_line(Run(row=row, seed=seed), mrr=mrr) for seed, mrr in enumerate((0.8, 0.81, 0.82))]

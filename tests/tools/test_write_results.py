@@ -47,6 +47,15 @@ def test_a_table_has_ours_below_the_papers() -> None:
     assert "Not run yet: rules, frequency, TPR." in shown
 
 
+def test_what_was_trained_apart_is_beside_the_rows_with_its_cost() -> None:
+    row = make_row()
+    apart = make_baseline_line("ComplEx-N3", mrr=0.95)
+    apart |= {"seed": 0, "parameters": 1000, "epochs": 2.0, "training_seconds": 3.0, "device": "cpu", "commit": None}
+    text = page([row], [make_line(Run(row=row, seed=0), mrr=0.9), apart])
+    assert "Highest MRR in protocol `all`: ComplEx-N3 (.950)." in lines_of(text, "toy")
+    assert "| toy | ComplEx-N3 | 0 | 1,000 | 2.0 | 3 | cpu | – |" in lines_of(text, "The runs")
+
+
 def test_rows_that_reach_the_paper() -> None:
     row = make_row()
     text = page([row], [make_line(Run(row=row, seed=0), mrr=0.9)])

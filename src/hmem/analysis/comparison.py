@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hmem.analysis.results import BASELINES, Line, figures_of, find_baseline, find_run
+from hmem.analysis.results import BASELINES, TRAINED_APART, Line, figures_of, find_baseline, find_run
 from hmem.analysis.rows import GRAPHS, METRICS, Figures, Row, Run
 from hmem.evaluation.protocol import PROTOCOLS, Protocol
 from hmem.graph.dataset import GraphName
@@ -85,6 +85,8 @@ def compare(
             shown = sorted([*shown, *others], key=lambda row: row.name)
         dataset = shown[0].dataset
         entries = [entry_of_baseline(lines, name, dataset, graph) for name in BASELINES for graph in GRAPHS]
+        apart = [entry_of_baseline(lines, name, dataset, graph) for name in TRAINED_APART for graph in GRAPHS]
+        entries += [entry for entry in apart if entry.ours]
         entries += [entry_of_row(lines, row, graph, seed) for row in shown for graph in GRAPHS]
         comparisons.append(Comparison(group=group, table=table, dataset=dataset, entries=tuple(entries)))
     return comparisons

@@ -16,6 +16,7 @@ from hmem.graph.dataset import GraphName
 
 Line = dict[str, Any]
 BASELINES = ("rules", "frequency")  # they stand in every table
+TRAINED_APART = ("ComplEx-N3",)  # by benchmarks/complex_n3.py; in a table where its figures are there
 RELATIONS_KEPT = 10  # of the break-down by relation; FB15K's 1,345 would be most of the file
 
 
