@@ -21,7 +21,7 @@ from hmem.analysis.studies import find_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
-PLACES = ("baselines.jsonl", "complex.jsonl", "paper")
+PLACES = ("baselines.jsonl", "paper")
 
 HEADER = """\
 # Results

@@ -101,6 +101,15 @@ def test_trains_ranks_and_compares(run: Run) -> None:
     assert "TPR+: " not in err
 
 
+def test_tables_of_what_is_done_need_no_data(run: Run, here: Path) -> None:
+    assert run(*OWN).code == 0
+    (here / "toy").rename(here / "gone")
+    code, out, err = run(*OWN)
+    assert (code, err.count("toy")) == (0, 0)
+    assert ["recall+", "typed"] in [line.split()[:2] for line in out.splitlines()]
+    assert run(*OWN, "--seed", 3).code != 0  # which is not there
+
+
 def test_what_is_done_is_not_done_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(*OWN).code == 0
     before = Path("results/paper/toy.jsonl").read_bytes()
@@ -144,6 +153,14 @@ def test_a_dry_run_of_everything_that_comes_with_the_package(run: Run) -> None:
         ["FBGen", "CConv-inf"],
         ["FBGen", "TPR-inf"],
     ]
+
+
+def test_results_that_have_no_place_are_told_before_any_training(run: Run) -> None:
+    Path("taken").write_text("", encoding="utf-8")
+    code, _, err = run(*OWN, "--row", "TPR", "--results", "taken/mine.jsonl")
+    assert code != 0
+    assert "taken is a file, not a folder" in err
+    assert not Path("models").exists()
 
 
 def test_json_is_all_there_is_on_standard_output(run: Run) -> None:

@@ -59,6 +59,12 @@ def missing_graphs(lines: Sequence[Line], run: Run) -> list[GraphName]:
     return [graph for graph in GRAPHS if find_run(lines, run, graph) is None]
 
 
+def is_complete(lines: Sequence[Line], runs: Sequence[Run], dataset: str) -> bool:
+    """Whether every figure of these runs and of the baselines is there, so that nobody has to look at the data."""
+    known = all(find_baseline(lines, name, dataset, graph) for name in BASELINES for graph in GRAPHS)
+    return known and not any(missing_graphs(lines, run) for run in runs)
+
+
 def stage_of(lines: Sequence[Line], run: Run, models: Path) -> Stage:
     folder = run.folder(models)
     if not missing_graphs(lines, run):

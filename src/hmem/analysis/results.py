@@ -71,6 +71,15 @@ def append_line(path: Path, line: Line) -> None:
         os.close(file)
 
 
+def require_place(results: Path) -> None:
+    """An error now where adding a line would fail later, after hours of training."""
+    place = next(each for each in (results, *results.parents) if each.exists())
+    if place != results and not place.is_dir():
+        raise ConfigError(f"results cannot go to {results}: {place} is a file, not a folder")
+    if not os.access(place, os.W_OK):
+        raise ConfigError(f"results cannot go to {results}: {place} may not be written to")
+
+
 def find_run(lines: Sequence[Line], run: Run, graph: GraphName) -> Line | None:
     """The last test result of the row with these very settings and seed, if there is one."""
     wanted = {"row": run.row.key, "dataset": run.row.dataset, "graph": graph, "seed": run.seed, "split": "test"}

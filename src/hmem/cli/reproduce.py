@@ -80,7 +80,7 @@ def reproduce(
     """
     from hmem.analysis.plotting import require_matplotlib
     from hmem.analysis.reproduction import Surroundings
-    from hmem.analysis.results import read_lines
+    from hmem.analysis.results import read_lines, require_place
     from hmem.analysis.rows import in_miniature, limited, load_rows, select
     from hmem.analysis.studies import STUDIES, rows_of
     from hmem.cli.studies import work_on
@@ -100,6 +100,7 @@ def reproduce(
     if dry_run:
         _list(rows, seed, results, models)
         return
+    require_place(results)
     if studies:
         require_matplotlib()  # which would else be missed after hours of training
     where = Surroundings(
@@ -133,15 +134,19 @@ def _list(rows: "Sequence[Row]", seed: int | None, results: Path, models: Path) 
 
 def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baselines_file: Path) -> bool:
     """Do what is missing. A row that fails does not stop the others; whether one did."""
-    from hmem.analysis.reproduction import baselines, missing_graphs, runs_of
+    from hmem.analysis.reproduction import baselines, is_complete, missing_graphs, runs_of
     from hmem.analysis.results import read_lines
     from hmem.analysis.rows import GRAPHS
 
     failed = False
     with stop_on_ctrl_c() as asked:
         for name in dict.fromkeys(row.dataset for row in rows):
+            runs = runs_of([row for row in rows if row.dataset == name], seed)
+            lines = [*read_lines(baselines_file), *read_lines(where.results)]
+            if not where.retrain and is_complete(lines, runs, name):
+                continue
             dataset = output.load(name)
-            for run in runs_of([row for row in rows if row.dataset == name], seed):
+            for run in runs:
                 # Read anew each time: another process may have done it meanwhile.
                 missing = list(GRAPHS) if where.retrain else missing_graphs(read_lines(where.results), run)
                 if missing:
