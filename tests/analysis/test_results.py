@@ -1,6 +1,8 @@
 """Files of results: lines that never mix, and the right one found again."""
 
+import errno
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,9 @@ def test_a_folder_has_a_file_for_each_dataset(tmp_path: Path) -> None:
     assert read_lines(folder) == [second, first, third]
     assert [file.name for file in sorted(folder.iterdir())] == ["FB15K.jsonl", "WN18.jsonl"]
     assert read_lines(tmp_path / "one.jsonl") == [first, second, third]
+    (tmp_path / "2026.11").mkdir()  # a folder, whatever its name looks like
+    append_result(tmp_path / "2026.11", first)
+    assert read_lines(tmp_path / "2026.11" / "WN18.jsonl") == [first]
 
 
 def test_lines_of_several_writers_never_mix(tmp_path: Path) -> None:
@@ -59,6 +64,23 @@ def test_lines_of_several_writers_never_mix(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, texts))
     assert sorted(line["text"] for line in read_lines(path)) == sorted(texts * 10)
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "results.jsonl"
+    append_line(path, {"a": 1})
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "write", full)
+        with pytest.raises(DataError, match=r"results\.jsonl: nothing could be added \(No space left on device\)"):
+            append_line(path, {"a": 2})
+        disk.setattr(os, "write", lambda _, data: len(data) // 2)
+        with pytest.raises(DataError, match=r"its last line is not whole"):
+            append_line(path, {"a": 2})
+    assert read_lines(path) == [{"a": 1}]
 
 
 @pytest.mark.parametrize("broken", ['{"a": ', "[1]"])

@@ -110,6 +110,16 @@ def test_tables_of_what_is_done_need_no_data(run: Run, here: Path) -> None:
     assert run(*OWN, "--seed", 3).code != 0  # which is not there
 
 
+def test_a_place_that_may_not_be_written_to_can_still_be_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(*OWN).code == 0
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
+    assert run(*OWN).code == 0
+    code, _, err = run(*OWN, "--seed", 3)
+    assert code != 0
+    assert "results/paper may not be written to" in err
+    assert "seed 3" not in err  # nothing was trained
+
+
 def test_what_is_done_is_not_done_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(*OWN).code == 0
     before = Path("results/paper/toy.jsonl").read_bytes()

@@ -1,5 +1,6 @@
 """`hmem train`: what it writes, what it refuses, and how it goes on after Ctrl-C."""
 
+import errno
 import json
 import math
 import os
@@ -90,6 +91,17 @@ def log_of(folder: str) -> list[dict[str, float | None]]:
 
 
 # What it writes
+
+
+def test_a_full_disk_is_one_line_that_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")  # as writing to an open file fails: with no file's name
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_text", full)
+        code, _, err = run("train", "toy", *QUICK, "--out", "m")
+    assert (code, err) == (1, "hmem: No space left on device; make room, then run the same command again\n")
+    assert run("train", "toy", *QUICK, "--out", "m").code == 0
 
 
 def test_writes_a_folder_and_says_so(run: Run) -> None:

@@ -55,8 +55,8 @@ def read_lines(path: Path) -> list[Line]:
 
 def append_result(results: Path, line: Line) -> None:
     """Add a line to a file of results or, where they are in a folder, to the file of its dataset."""
-    is_file = results.is_file() or results.suffix != ""
-    append_line(results if is_file else results / f"{Path(line['dataset']).name}.jsonl", line)
+    is_folder = results.is_dir() or not (results.is_file() or results.suffix)
+    append_line(results / f"{Path(line['dataset']).name}.jsonl" if is_folder else results, line)
 
 
 def append_line(path: Path, line: Line) -> None:
@@ -67,6 +67,8 @@ def append_line(path: Path, line: Line) -> None:
     try:
         if os.write(file, data) != len(data):
             raise DataError(f"{path}: the disk is full, and its last line is not whole; make room and take it out")
+    except OSError as error:  # which does not say of which file
+        raise DataError(f"{path}: nothing could be added ({error.strerror}); the same command tries again") from error
     finally:
         os.close(file)
 

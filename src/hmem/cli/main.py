@@ -4,6 +4,7 @@ Modules in this package import torch, or anything that imports it, only inside t
 --help` and a mistyped option answer at once. It is the one place in the project where imports stand inside functions.
 """
 
+import errno
 import os
 import sys
 from importlib.metadata import version
@@ -81,5 +82,7 @@ def main() -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         what = f"{error.filename}: {reason}" if error.filename else reason
+        if error.errno == errno.ENOSPC:
+            what += "; make room, then run the same command again"
         print(f"hmem: {what}", file=sys.stderr)
         sys.exit(1)

@@ -100,9 +100,9 @@ def reproduce(
     if dry_run:
         _list(rows, seed, results, models)
         return
-    require_place(results)
-    if studies:
-        require_matplotlib()  # which would else be missed after hours of training
+    if studies:  # what would else be missed after hours of training
+        require_place(results)
+        require_matplotlib()
     where = Surroundings(
         results=results, models=models, device=options.resolve_device(device), commit=commit, retrain=retrain
     )
@@ -135,7 +135,7 @@ def _list(rows: "Sequence[Row]", seed: int | None, results: Path, models: Path) 
 def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baselines_file: Path) -> bool:
     """Do what is missing. A row that fails does not stop the others; whether one did."""
     from hmem.analysis.reproduction import baselines, is_complete, missing_graphs, runs_of
-    from hmem.analysis.results import read_lines
+    from hmem.analysis.results import read_lines, require_place
     from hmem.analysis.rows import GRAPHS
 
     failed = False
@@ -145,6 +145,7 @@ def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baseli
             lines = [*read_lines(baselines_file), *read_lines(where.results)]
             if not where.retrain and is_complete(lines, runs, name):
                 continue
+            require_place(where.results)
             dataset = output.load(name)
             for run in runs:
                 # Read anew each time: another process may have done it meanwhile.
