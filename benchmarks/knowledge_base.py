@@ -29,7 +29,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.knowledge.base import KnowledgeBase
 from hmem.model.checkpoint import SavedModel, save
 from hmem.model.presets import preset
-from hmem.training.loop import new_model, start_from_rules
+from hmem.training.start import new_model, start_from_rules
 
 RELATIONS = 50
 ADDS = 200

@@ -72,6 +72,16 @@ def test_what_is_not_understood_is_an_error(settings: dict[str, Any], message: s
         ("memory", {"readout_damping": 0.3}, "readout_damping=0.3 is of the read-out; set readout_maps too"),
         (
             "memory",
+            {"counted_bias": True},
+            "counted_bias=true is about where the role bias starts; set role_bias=true too",
+        ),
+        (
+            "memory",
+            {"counted_bias": True, "role_bias": True, "weighting": "mean"},
+            "counted_bias=true is about learned weights of edges; kind or weighting leaves none",
+        ),
+        (
+            "memory",
             {"kind": "implicit", "weighting": "mean"},
             'weighting="mean" weighs edges, and kind="implicit" has none',
         ),

@@ -29,6 +29,7 @@ class MemoryConfig:
     relation_dim: int = 25  # d_r; must equal entity_dim unless the binding is "tpr"
     weighting: Literal["learned", "mean"] = "learned"  # "mean" gives each edge 1/degree, as ERAvg does
     role_bias: bool = False  # one more learned number per pair of roles inside the sigmoid; helps on FB15K
+    counted_bias: bool = False  # that number starts from how often the two roles meet, and is not decayed
     max_neighbors: int | None = None  # k; the paper keeps 200, None keeps the whole neighbourhood
     stiffness: float = math.inf  # λ; inf leaves memories as assembled
     margin: float = 0.25  # ε in ‖W_i‖ ≤ λ − ε, the value of the authors' code
@@ -64,12 +65,16 @@ class MemoryConfig:
             raise ConfigError(f"readout_damping={self.readout_damping} must lie in [0, 1]")
         if self.readout_damping and not self.readout_maps:
             raise ConfigError(f"readout_damping={self.readout_damping} is of the read-out; set readout_maps too")
+        if self.counted_bias and not self.role_bias:
+            raise ConfigError("counted_bias=true is about where the role bias starts; set role_bias=true too")
         if self.path_steps not in (2, 3):
             raise ConfigError(f"path_steps={self.path_steps} must be 2 or 3")
         if self.paths_per_role and not self.exact:
             raise ConfigError(f"paths_per_role={self.paths_per_role} follows the exact channel; set exact=true too")
         if self.kind == "implicit" and self.exact:
             raise ConfigError('exact=true copies from edges, and kind="implicit" has none')
+        if self.counted_bias and (self.kind == "implicit" or self.weighting == "mean"):
+            raise ConfigError("counted_bias=true is about learned weights of edges; kind or weighting leaves none")
         if self.kind == "implicit" and self.weighting == "mean":
             raise ConfigError('weighting="mean" weighs edges, and kind="implicit" has none')
 

@@ -76,6 +76,16 @@ def test_weights_start_near_one_half() -> None:
         assert weights.std() > 0  # but not all the same, or they could never part
 
 
+def test_can_start_from_how_often_roles_meet() -> None:
+    weighting = Weighting(ROLES, DE, DR, role_bias=True)
+    assert weighting.role_bias is not None
+    keys = torch.tensor([2 * ROLES + 1, 0 * ROLES + 1, 2 * ROLES + 0])  # 2 ⇒ 1 in half of all cases, 0 ⇒ 1 always, …
+    weighting.start_from(keys, torch.tensor([0.5, 1.0, 0.01]))
+    expected = torch.full((ROLES, ROLES), -2.0)  # what was never seen together starts low, where it can still rise
+    expected[1, 2], expected[1, 0] = 0.0, 3.0
+    torch.testing.assert_close(weighting.role_bias.detach(), expected)
+
+
 def test_an_unknown_entity_still_weighs_by_role() -> None:
     entity, query_roles, edges, roles, entities = problem(0, num_edges=60)
     weighting = random_weighting(0, role_bias=False)

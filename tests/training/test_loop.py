@@ -13,15 +13,18 @@ from torch import Tensor
 from hmem.config import Config
 from hmem.errors import NonFiniteError
 from hmem.graph.dataset import Dataset
+from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from hmem.model.checkpoint import read_tensors, write_tensors
+from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
 from hmem.model.query import Query
 from hmem.training import loop
-from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, make_optimizer, matmul_precision, new_model, train
+from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, matmul_precision, train
 from hmem.training.loss import answer_loss
 from hmem.training.schedule import rate
+from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
 from tests.model.problems import both_ways, small
 
@@ -403,6 +406,23 @@ def test_the_exact_channels_step_faster_and_are_not_decayed() -> None:
     assert (usual["full_rate"], usual["weight_decay"]) == (0.1, 0.3)
     assert (fast["full_rate"], fast["weight_decay"]) == (pytest.approx(0.7), 0.0)
     assert len(make_optimizer(new_model(small("tpr"), 5, 2), config.training).param_groups) == 1
+
+
+def test_a_role_bias_that_starts_from_counts_is_not_decayed(toy: Dataset) -> None:
+    config = small("tpr", memory={"role_bias": True, "counted_bias": True}, training={"weight_decay": 0.3})
+    model = new_model(config, toy.num_entities, toy.num_relations)
+    usual, counted = make_optimizer(model, config.training).param_groups
+    assert isinstance(model.memory, ExplicitMemory)
+    assert model.memory.weighting is not None
+    bias = model.memory.weighting.role_bias
+    assert bias is not None
+    assert [id(each) for each in counted["params"]] == [id(bias)]
+    assert (usual["weight_decay"], counted["weight_decay"]) == (0.3, 0.0)
+    assert counted["full_rate"] == usual["full_rate"]
+    assert not bias.any()
+    start_from_rules(model, Neighborhoods.build(toy.train, toy.num_entities, toy.num_relations), 0)
+    assert bias.min() == -2
+    assert bias.max() > 0
 
 
 def test_what_is_whitened_steps_as_far_as_if_it_were_not() -> None:

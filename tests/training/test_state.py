@@ -6,7 +6,7 @@ import torch
 
 from hmem.model.checkpoint import read_tensors, write_tensors
 from hmem.model.hmem import HMem
-from hmem.training.loop import make_optimizer
+from hmem.training.start import make_optimizer
 from hmem.training.state import COUNTERS, State
 from tests.model.problems import ask, index_of, random_facts, small
 

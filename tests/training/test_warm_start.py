@@ -13,7 +13,8 @@ from hmem.model.hmem import HMem, ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing, place
 from hmem.model.presets import PRESETS
-from hmem.training.loop import new_model, train
+from hmem.training.loop import train
+from hmem.training.start import new_model
 from hmem.training.warm_start import warm_start
 from tests.model.problems import ENTITIES, LAW, RELATIONS, SEEDS, neighborhoods_of, random_facts, random_model, small
 

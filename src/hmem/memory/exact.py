@@ -22,11 +22,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from hmem.memory.counting import log_odds_table
 from hmem.memory.superpose import Edges
 from hmem.memory.weighting import edge_products
-
-RARE = -5.0  # the log-odds of a rule that was never seen to hold
-CERTAIN = 5.0  # and of one that always did
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,9 +103,7 @@ class ExactChannel(nn.Module):
     @torch.no_grad()
     def start_from(self, keys: Int[Tensor, " rules"], confidence: Float[Tensor, " rules"]) -> None:
         """Begin with what counting says: the log-odds of the rules c ⇒ q, whose keys are c·2R + q."""
-        start = torch.full_like(self.affinity, RARE).view(-1)
-        start[keys] = log_odds(confidence).to(start)
-        self.affinity.copy_(start.view_as(self.affinity).mT)
+        self.affinity.copy_(log_odds_table(len(self.affinity), keys, confidence))
 
     def forward(
         self,
@@ -134,11 +130,6 @@ def copy(
     logits = logits.masked_fill(absent, -torch.inf)
     log_total = torch.logaddexp(segment_logsumexp(logits, query, len(null)), null)
     return Copied(logits - log_total.index_select(0, query), null - log_total, fillers, query)
-
-
-def log_odds(confidence: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """log p/(1 − p), so that against a null slot of 0 a single slot has probability p; never quite sure of anything."""
-    return torch.logit(confidence.double()).clamp(RARE, CERTAIN).to(confidence.dtype)
 
 
 def segment_logsumexp(

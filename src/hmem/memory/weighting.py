@@ -14,9 +14,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from hmem.memory.counting import log_odds_table
 from hmem.memory.superpose import DENSE_LIMIT, Edges
 
 Method = Literal["auto", "dense", "rows"]
+# Between these the role bias starts where it starts from counts: σ'(A) is .1 and .05 there, so that it can still leave.
+COUNTED = (-2.0, 3.0)
 
 
 class Weighting(nn.Module):
@@ -44,6 +47,12 @@ class Weighting(nn.Module):
         self.score_matrix = nn.Parameter(torch.randn(pair_dim, pair_dim) * 0.1 / pair_dim)
         self.score_bias = nn.Parameter(torch.zeros(num_roles, pair_dim))
         self.role_bias = nn.Parameter(torch.zeros(num_roles, num_roles)) if role_bias else None
+
+    @torch.no_grad()
+    def start_from(self, keys: Int[Tensor, " rules"], confidence: Float[Tensor, " rules"]) -> None:
+        """Begin with what counting says: A[q, r_c] near the log-odds of r_c ⇒ q, so that other edges weigh little."""
+        assert self.role_bias is not None, "there is no table to begin with"
+        self.role_bias.copy_(log_odds_table(len(self.role_bias), keys, confidence).clamp(*COUNTED))
 
     def forward(
         self,

@@ -18,7 +18,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from hmem.graph.paths import MOST_AT_A_STEP
-from hmem.memory.exact import Copied, Liking, Seen, copy, log_odds
+from hmem.memory.counting import log_odds
+from hmem.memory.exact import Copied, Liking, Seen, copy
 from hmem.memory.superpose import Edges
 from hmem.model.index import Index, expand
 from hmem.model.query import Query, is_other_answer, mirrored

@@ -1,22 +1,18 @@
 """Training: withhold a fact, ask for it from both ends, and step towards the answer."""
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hmem.config import Config, TrainingConfig
+from hmem.config import Config
 from hmem.errors import NonFiniteError
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.graph.paths import mine_paths
-from hmem.graph.rules import mine
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
 from hmem.model.hmem import HMem
@@ -25,6 +21,7 @@ from hmem.model.placing import fit_placing
 from hmem.model.query import Drop, Noise, Query, seed_for
 from hmem.training.loss import answer_loss
 from hmem.training.schedule import rate
+from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
 
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
@@ -82,13 +79,6 @@ def train(
     run = _Run(config, triples, num_entities, num_relations, torch.device(device), hooks or Hooks(), resume)
     with matmul_precision(config.training.precision):
         return run.go()
-
-
-def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
-    """A model with the starting weights that the seed determines, whatever the device."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_for("weights", config.training.seed))
-        return HMem(config.memory, num_entities, num_relations)
 
 
 class _Run:
@@ -254,35 +244,6 @@ class _Run:
                 validated=validated,
             )
         )
-
-
-def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
-    """Let the exact channels begin with what counting says of the facts."""
-    if model.exact is not None:
-        model.exact.start_from(*(torch.from_numpy(each).to(model.device) for each in mine(graph)))
-    if model.paths is not None:
-        found = mine_paths(graph, model.config.paths_per_role, model.config.path_steps, seed)
-        model.paths.start_from(*(torch.from_numpy(each).to(model.device) for each in (found.steps, found.confidence)))
-
-
-def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimizer:
-    """Adam, in groups that step at their own rates.
-
-    The exact channels' coefficients step faster, and are not decayed. Whitening divides what is learned about entities
-    and roles by √d, so that steps √d times as far: the whitened vectors then move as unwhitened ones would.
-    """
-    channels = [channel for channel in (model.exact, model.paths) if channel is not None]
-    exact = [parameter for channel in channels for parameter in channel.parameters()]
-    raw = list(model.embeddings.parameters()) if model.embeddings.whitening is not None else []
-    others = {id(parameter) for parameter in exact + raw}
-    usual = [parameter for parameter in model.parameters() if id(parameter) not in others]
-    rate = training.learning_rate
-    groups: list[dict[str, Any]] = [{"params": usual, "full_rate": rate}]
-    if raw:
-        groups.append({"params": raw, "full_rate": rate * math.sqrt(model.config.entity_dim)})
-    if exact:
-        groups.append({"params": exact, "full_rate": rate * training.exact_rate, "weight_decay": 0.0})
-    return torch.optim.AdamW(groups, lr=rate, weight_decay=training.weight_decay, fused=True)
 
 
 class Speedometer:

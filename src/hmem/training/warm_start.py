@@ -17,7 +17,7 @@ from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import place
 from hmem.model.transplant import take_over
-from hmem.training.loop import new_model, start_from_rules
+from hmem.training.start import new_model, start_from_rules
 from hmem.training.state import State
 
 BATCH = 1_000  # newcomers placed at a time

@@ -1,0 +1,64 @@
+"""Where training starts: random weights, what counting says, and an optimiser in groups."""
+
+import math
+from typing import Any
+
+import torch
+
+from hmem.config import Config, TrainingConfig
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.paths import mine_paths
+from hmem.graph.rules import mine
+from hmem.memory.weighting import Weighting
+from hmem.model.explicit import ExplicitMemory
+from hmem.model.hmem import HMem
+from hmem.model.query import seed_for
+
+
+def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
+    """A model with the starting weights that the seed determines, whatever the device."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed_for("weights", config.training.seed))
+        return HMem(config.memory, num_entities, num_relations)
+
+
+def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
+    """Let the exact channels, and weights that are to, begin with what counting says of the facts."""
+    beginners = [each for each in (model.exact, _counted_weighting(model)) if each is not None]
+    if beginners:
+        keys, confidence = (torch.from_numpy(each).to(model.device) for each in mine(graph))
+        for each in beginners:
+            each.start_from(keys, confidence)
+    if model.paths is not None:
+        found = mine_paths(graph, model.config.paths_per_role, model.config.path_steps, seed)
+        model.paths.start_from(*(torch.from_numpy(each).to(model.device) for each in (found.steps, found.confidence)))
+
+
+def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimizer:
+    """Adam, in groups that step at their own rates.
+
+    The exact channels' coefficients step faster, and are not decayed; nor is a role bias that starts from counts, which
+    decay would draw to weights of ½. Whitening divides what is learned about entities and roles by √d, so that steps √d
+    times as far: the whitened vectors then move as unwhitened ones would.
+    """
+    channels = [channel for channel in (model.exact, model.paths) if channel is not None]
+    exact = [parameter for channel in channels for parameter in channel.parameters()]
+    raw = list(model.embeddings.parameters()) if model.embeddings.whitening is not None else []
+    weighting = _counted_weighting(model)
+    counted = [weighting.role_bias] if weighting is not None and weighting.role_bias is not None else []
+    others = {id(parameter) for parameter in exact + raw + counted}
+    usual = [parameter for parameter in model.parameters() if id(parameter) not in others]
+    rate = training.learning_rate
+    groups: list[dict[str, Any]] = [{"params": usual, "full_rate": rate}]
+    if raw:
+        groups.append({"params": raw, "full_rate": rate * math.sqrt(model.config.entity_dim)})
+    if counted:
+        groups.append({"params": counted, "full_rate": rate, "weight_decay": 0.0})
+    if exact:
+        groups.append({"params": exact, "full_rate": rate * training.exact_rate, "weight_decay": 0.0})
+    return torch.optim.AdamW(groups, lr=rate, weight_decay=training.weight_decay, fused=True)
+
+
+def _counted_weighting(model: HMem) -> Weighting | None:
+    """The weighting, if its role bias starts from counts."""
+    return model.memory.weighting if model.config.counted_bias and isinstance(model.memory, ExplicitMemory) else None
