@@ -204,7 +204,7 @@ def runs(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
     if not found:
         yield "None yet."
         return
-    yield "Epochs and seconds are those of training, with up to seven other trainings on the same device.\n"
+    yield "Epochs and seconds are those of training, with up to thirteen other trainings on the same device.\n"
     yield "| dataset | row | seed | parameters | epochs | seconds | device | commit |"
     yield "|---|---|---:|---:|---:|---:|---|---|"
     for dataset, name, seed, line in found:

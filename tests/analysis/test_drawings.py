@@ -106,6 +106,14 @@ def test_growth(toy_gen: Dataset) -> None:
     assert "observed and validation facts" in growth_picture(replace(result, graph="train+valid")).caption
 
 
+def test_growth_shows_the_highest_point_of_every_panel(toy_gen: Dataset) -> None:
+    result = growth(toy_gen, [rules_contender(toy_gen)], shares=[0.0, 1.0], draws=1)
+    low, high = result.curves
+    taller = replace(result, curves=(replace(low, mrr=low.mrr * 0 + 0.5), replace(high, mrr=high.mrr * 0 + 0.7)))
+    for axes in drawn(growth_picture(taller)).axes:
+        assert axes.get_ylim()[1] == pytest.approx(1.05 * 0.7)
+
+
 def test_one_protocol_is_one_panel(toy_gen: Dataset) -> None:
     result = growth(toy_gen, [rules_contender(toy_gen)], shares=[0.0, 1.0], draws=1, protocols=["all"])
     assert len(drawn(growth_picture(result)).axes) == 1

@@ -167,9 +167,9 @@ def growth_picture(result: Growth) -> Picture:
             axes.set_title(PROTOCOL_TITLES[protocol])
             axes.set_xlabel("share of the facts in memory")
             axes.xaxis.set_major_formatter("{x:.0%}")
-            top = axes.get_ylim()[1]
-            axes.set_ylim(-0.03 * top, top)
         panels[0].set_ylabel("MRR")
+        top = 1.05 * max(float(curve.mrr.max()) for curve in result.curves)
+        panels[0].set_ylim(-0.03 * top, top)  # of all panels, which share it
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 
     facts = "observed and validation" if result.graph == "train+valid" else "observed"
