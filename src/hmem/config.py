@@ -41,6 +41,7 @@ class MemoryConfig:
     path_steps: int = 2  # the longest such path; 3 pays in sparse graphs and costs much in dense ones
     readout_maps: int = 0  # linear maps, mixed for each asked role, through which answers are read (not in the paper)
     readout_damping: float = 0.0  # where γ starts, the power of its load that what is unbound is divided by; 0 for none
+    own_bias: bool = False  # one learned number per asked role on the asked entity as its own answer (not in the paper)
     identity: bool = True  # False treats every entity as new: e_i = 0 in the weights and the bias
 
     def __post_init__(self) -> None:

@@ -157,7 +157,7 @@ def test_a_dry_run_does_nothing(run: Run) -> None:
 def test_a_dry_run_of_everything_that_comes_with_the_package(run: Run) -> None:
     code, out, _ = run("all", "--dry-run")
     assert code == 0
-    assert len([line for line in out.splitlines() if line.endswith(tuple("0123456789"))]) == 46
+    assert len([line for line in out.splitlines() if line.endswith(tuple("0123456789"))]) == 46 + 6 * 2  # seeds
     _, out, _ = run("fbgen", "--dry-run", "--row", "*inf")
     assert [line.split()[:2] for line in out.splitlines() if "FBGen" in line] == [
         ["FBGen", "CConv-inf"],

@@ -205,6 +205,8 @@ def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target
     """
     retrieved = looped_retrieved(model, facts, entity, role, target)
     dense = torch.stack([-torch.exp(model.log_temperature) * (retrieved - x).square().sum() for x in _entities(model)])
+    if model.own is not None and entity < len(dense):
+        dense[entity] += model.own[role]
     if model.exact is None:
         return dense
     edges = looped_edges(model, facts, entity, role, target)
@@ -216,7 +218,12 @@ def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target
     rest = dense.exp() / rivals
     if model.paths is not None:
         ends = looped_paths(model, facts, edges, entity, role, target)
-        slots = [(model.paths.affinity[role, column], nodes[-1]) for column, nodes in ends if nodes[-1] not in stored]
+        own = 0 if model.own is None else model.own[role]
+        slots = [
+            (model.paths.affinity[role, column] + (own if nodes[-1] == entity else 0), nodes[-1])
+            for column, nodes in ends
+            if nodes[-1] not in stored
+        ]
         second, second_null = _looped_channel(model, model.paths, slots, retrieved, role)
         rest = second + second_null * rest
     return torch.log(mass + null * rest)

@@ -48,7 +48,9 @@ def test_the_parts_make_up_the_score(
 ) -> None:
     """Of any answer about anybody, also about somebody new."""
     damping = 0.3 if maps else 0.0
-    model = model_of(name, seed, stiffness=stiffness, exact=exact, readout_maps=maps, readout_damping=damping)
+    model = model_of(
+        name, seed, stiffness=stiffness, exact=exact, readout_maps=maps, readout_damping=damping, own_bias=True
+    )
     graph = LiveIndex(neighborhoods_of(random_facts(seed)), ENTITIES)
     graph.graph.add(ENTITIES + 1, 0, 3)
     graph.graph.add(2, 1, ENTITIES + 1)
@@ -57,6 +59,8 @@ def test_the_parts_make_up_the_score(
     vectors = model.embeddings()
     retrieved = model.answer(query, graph, vectors).retrieved
     dense = float(model.compare(retrieved, vectors.entities)[0, answer])
+    assert model.own is not None
+    dense += float(model.own[role]) if answer == entity else 0.0
     score = float(model(query, graph)[0, answer])
     assert parts.dense_score == pytest.approx(dense, rel=1e-10, abs=1e-10)
     summed = float(parts.matches.sum()) + parts.completion + parts.usual + parts.rest

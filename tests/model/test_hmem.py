@@ -42,10 +42,11 @@ every_explicit = pytest.mark.parametrize("name", EXPLICIT)
 # what the presets leave out: the exact channel on other bindings, the role bias, the cut, identity with recall
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in EXPLICIT},
-    "tpr with everything": ("tpr", {"exact": True, "role_bias": True, "max_neighbors": 4}),
+    "tpr with everything": ("tpr", {"exact": True, "role_bias": True, "max_neighbors": 4, "own_bias": True}),
     "cconv with everything": ("cconv", {"exact": True, "role_bias": True, "max_neighbors": 4}),
     "hadamard with everything": ("eravg", {"exact": True, "weighting": "learned", "identity": True, "stiffness": 1.0}),
     "recall with identity": ("recall", {"identity": True, "temperature": 3.0}),
+    "recall with its own bias": ("recall", {"own_bias": True}),
     "recall with means": ("recall", {"weighting": "mean"}),
 }
 every_variant = pytest.mark.parametrize("variant", list(VARIANTS))

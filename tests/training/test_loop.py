@@ -425,6 +425,18 @@ def test_a_role_bias_that_starts_from_counts_is_not_decayed(toy: Dataset) -> Non
     assert bias.max() > 0
 
 
+def test_who_is_their_own_answer_starts_from_counts_and_is_not_decayed() -> None:
+    config = small("tpr", memory={"own_bias": True}, training={"weight_decay": 0.3})
+    model = new_model(config, 4, 2)
+    facts = as_triples([(0, 0, 0), (1, 0, 1), (2, 0, 3), (0, 0, 1), (0, 1, 2)])  # half of the first relation leads back
+    start_from_rules(model, Neighborhoods.build(facts, 4, 2), 0)
+    assert model.own is not None
+    assert model.own.tolist() == pytest.approx([0.0, -5.0, 0.0, -5.0])
+    _, counted = make_optimizer(model, config.training).param_groups
+    assert counted["weight_decay"] == 0
+    assert [id(each) for each in counted["params"]] == [id(model.own)]
+
+
 def test_what_is_whitened_steps_as_far_as_if_it_were_not() -> None:
     config = small("cconv", memory={"entity_dim": 9, "relation_dim": 9}, training={"learning_rate": 0.1})
     model = new_model(config, 5, 2)

@@ -106,11 +106,11 @@ def test_masking_takes_out_other_true_answers_and_nothing_else(seed: int) -> Non
 
 
 @pytest.mark.parametrize("preset", ["tpr-inf", "tpr", "cconv"])
-@given(seed=SEEDS)
+@given(seed=SEEDS, own=st.booleans())
 @SOME
-def test_the_loss_is_minus_the_log_probability_that_the_model_gives(preset: str, seed: int) -> None:
+def test_the_loss_is_minus_the_log_probability_that_the_model_gives(preset: str, seed: int, own: bool) -> None:
     """Among the answers that are not stored; what training lowers is what evaluation ranks by."""
-    problem = Problem(seed, preset)
+    problem = Problem(seed, preset, own_bias=own)
     with torch.no_grad():
         loss = problem.loss().item()
         log_p = []
@@ -212,7 +212,7 @@ def test_without_masking_true_answers_stay_rivals() -> None:
 @given(seed=SEEDS, smoothing=st.sampled_from([0.0, 0.2]), known=st.booleans(), more=st.integers(0, 3))
 @SOME
 def test_sampling_everybody_is_the_full_loss(preset: str, seed: int, smoothing: float, known: bool, more: int) -> None:
-    problem = Problem(seed, preset)
+    problem = Problem(seed, preset, own_bias=True)
     sampled = problem.loss(known, ENTITIES + more, smoothing)
     torch.testing.assert_close(sampled, problem.loss(known, None, smoothing), rtol=1e-10, atol=1e-10)
 

@@ -1,4 +1,4 @@
-"""Length-1 rules: which role implies which."""
+"""Length-1 rules: which role implies which, and which lead back to where they began."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,3 +26,10 @@ def mine(graph: Neighborhoods) -> tuple[Int[np.ndarray, " rules"], Float[np.ndar
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
     keys, support = np.unique(np.concatenate(together), return_counts=True)
     return keys, (support / body[keys // graph.num_roles]).astype(np.float32)
+
+
+def share_of_loops(graph: Neighborhoods) -> Float[np.ndarray, " roles"]:
+    """How many of the fillers of each role are the entity itself; 0 for a role without facts."""
+    owner = np.repeat(np.arange(graph.num_entities), np.diff(graph.offsets))
+    loops = np.bincount(graph.roles[owner == graph.fillers], minlength=graph.num_roles)
+    return (loops / np.maximum(1, np.bincount(graph.roles, minlength=graph.num_roles))).astype(np.float32)

@@ -66,6 +66,7 @@ class Seen:
     lengths: Float[Tensor, " E"]  # ‖e_x‖²
     retrieved: Float[Tensor, "B de"]
     temperature: Float[Tensor, ""]
+    own: Float[Tensor, " roles"] | None = None  # what is added for the asked entity as its own answer
 
 
 class Liking(nn.Module):

@@ -38,7 +38,7 @@ class Explanation:
     matches: Float[Tensor, " K"]  # what each edge adds to the dense score
     completion: float  # what completing the memory adds
     usual: float  # what answers to the asked role have in common adds, where there is a read-out
-    rest: float  # −τ‖e_x‖² − τ‖e_o‖²
+    rest: float  # −τ‖e_x‖² − τ‖e_o‖², and s_q for the asked entity itself
     copied: Float[Tensor, " K"]  # the probability each edge gives to the answer by itself
     path_roles: Int[Tensor, "P L"]  # the roles of each walk to the answer, step by step; −1 after the last
     path_nodes: Int[Tensor, "P L"]  # and whom each step reaches
@@ -83,6 +83,8 @@ def explain(
         wanted = model.readout.back(truth[None], query.role, attended.load)[0]  # (de,)
         usual = model.readout.usual[role]  # (de,)
     dense = model.compare(retrieved, vectors.entities, vectors.lengths)  # (1, E)
+    model.judge_own_(dense, query)
+    own = float(model.own[role]) if model.own is not None and answer == entity else 0.0
     if vectors.placed is not None:
         dense = dense.masked_fill(~vectors.placed, -torch.inf)
     recalled = _recalled(model, graph, query, attended, vectors, retrieved, dense, answer)
@@ -94,7 +96,7 @@ def explain(
         matches=factor * _matches(model, attended, vectors, asked, wanted),
         completion=float(factor * ((unbound - model.binding.unbind(asked, memory)) @ wanted)),
         usual=float(factor * (usual @ truth)),
-        rest=float(-factor / 2 * (truth.square().sum() + retrieved.square().sum())),
+        rest=float(-factor / 2 * (truth.square().sum() + retrieved.square().sum())) + own,
         copied=recalled.copied,
         path_roles=recalled.path_roles,
         path_nodes=recalled.path_nodes,

@@ -66,6 +66,9 @@ class HMem(nn.Module):
         self.readout: ReadOut | None = None
         if config.readout_maps:
             self.readout = ReadOut(2 * num_relations, config.entity_dim, config.readout_maps, config.readout_damping)
+        self.own: nn.Parameter | None = None  # s_q, on the asked entity as its own answer
+        if config.own_bias:
+            self.own = nn.Parameter(torch.zeros(2 * num_relations))
         self.exact = ExactChannel(2 * num_relations, config.entity_dim) if config.exact else None
         self.paths: PathChannel | None = None
         if config.paths_per_role:
@@ -105,6 +108,7 @@ class HMem(nn.Module):
 
     def _scores(self, query: Query, answer: Answer, vectors: Vectors) -> Float[Tensor, "B E"]:
         scores = self.compare(answer.retrieved, vectors.entities, vectors.lengths)  # (B, E)
+        self.judge_own_(scores, query)
         if vectors.placed is not None:
             scores = scores.masked_fill(~vectors.placed, -torch.inf)
         if answer.copied is None or answer.attended is None:
@@ -145,6 +149,13 @@ class HMem(nn.Module):
         offered = torch.cat([candidates, torch.ones_like(candidates[:, :1])], dim=1)  # (C, de + 1)
         return torch.addmm(-temperature * candidates.square().sum(1), asked, offered.mT)  # (B, C)
 
+    def judge_own_(self, scores: Float[Tensor, "B E"], query: Query) -> None:
+        """Add s_q to the score of the asked entity itself, in place: hardly anybody is their own answer."""
+        if self.own is not None:
+            is_there = query.entity < scores.shape[1]  # somebody new may have no place among the candidates
+            column = torch.where(is_there, query.entity, 0)
+            scores.scatter_add_(1, column[:, None], (is_there * self.own.index_select(0, query.role))[:, None])
+
     def normalize(self, scores: Float[Tensor, "B E"], query: Query, edges: Edges) -> Float[Tensor, "B E"]:
         """Log probabilities of the dense channel among the answers that are not stored already, as in training."""
         row, filler = other_answers(query, edges)
@@ -167,7 +178,8 @@ class HMem(nn.Module):
         """What the exact channels may know of the dense one. They read it and never move it."""
         entities = vectors.entities.detach()
         lengths = entities.square().sum(1) if vectors.lengths is None else vectors.lengths
-        return Seen(entities, lengths, retrieved.detach(), self.log_temperature.detach().exp())
+        own = None if self.own is None else self.own.detach()
+        return Seen(entities, lengths, retrieved.detach(), self.log_temperature.detach().exp(), own)
 
     def _is_linear(self, drop: Drop | None) -> bool:
         """Whether the answer can be had without assembling the memory: tensor products, left as they are."""

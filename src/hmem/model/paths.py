@@ -89,6 +89,9 @@ class PathChannel(nn.Module):
     def forward(self, query: Query, edges: Edges, walks: Walks, seen: Seen) -> Copied:
         suits = self.liking(query.role, walks.fillers, walks.query, seen)  # (P,)
         logits = self.affinity.flatten().gather(0, walks.rule) + suits
+        if seen.own is not None:  # a walk may lead back to where it began
+            is_own = walks.fillers == query.entity.index_select(0, walks.query)
+            logits = logits + is_own * seen.own.index_select(0, query.role).index_select(0, walks.query)
         stored = is_other_answer(query, edges, walks.query, walks.fillers)  # what is known already is no rival
         return copy(logits, self.null.index_select(0, query.role), stored, walks.fillers, walks.query)
 

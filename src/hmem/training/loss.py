@@ -59,6 +59,7 @@ def against_all(
     """Scores against every entity, and the column of the truth."""
     assert query.target is not None
     scores = model.compare(retrieved, vectors.entities)  # (B, E)
+    model.judge_own_(scores, query)
     if known is not None:
         row, filler = other_answers(query, known)
         scores.view(-1).index_fill_(0, row * scores.shape[1] + filler, -torch.inf)
@@ -84,17 +85,22 @@ def against_sample(
     count = len(drawn)
     against = model.compare(retrieved, vectors.entities.index_select(0, drawn))  # (B, S)
     truth = vectors.entities.index_select(0, query.target)  # (B, de)
-    own = -model.log_temperature.exp() * (retrieved - truth).square().sum(1)  # (B,)
+    right = -model.log_temperature.exp() * (retrieved - truth).square().sum(1)  # (B,)
     column = torch.full((num_entities,), count, device=noise.device)  # `count` for whoever was not drawn
     column[drawn] = torch.arange(count, device=noise.device)
     masked = torch.zeros(len(query), count + 1, dtype=torch.bool, device=noise.device)
     rows = torch.arange(len(query), device=noise.device)
+    if model.own is not None:
+        own = model.own.index_select(0, query.role)  # (B,)
+        right = right + own * (query.entity == query.target)
+        asked = column.index_select(0, query.entity)
+        against = against.index_put((rows[asked < count], asked[asked < count]), own[asked < count], accumulate=True)
     masked[rows, column.index_select(0, query.target)] = True
     if known is not None:
         row, filler = other_answers(query, known)
         masked[row, column.index_select(0, filler)] = True
     against = against.masked_fill(masked[:, :count], -torch.inf)
-    return torch.cat([own[:, None], against], dim=1), torch.zeros_like(query.target)  # (B, 1 + S)
+    return torch.cat([right[:, None], against], dim=1), torch.zeros_like(query.target)  # (B, 1 + S)
 
 
 def smoothed_log_probability(

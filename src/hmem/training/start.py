@@ -8,7 +8,8 @@ import torch
 from hmem.config import Config, TrainingConfig
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.paths import mine_paths
-from hmem.graph.rules import mine
+from hmem.graph.rules import mine, share_of_loops
+from hmem.memory.counting import log_odds
 from hmem.memory.weighting import Weighting
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
@@ -29,6 +30,10 @@ def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
         keys, confidence = (torch.from_numpy(each).to(model.device) for each in mine(graph))
         for each in beginners:
             each.start_from(keys, confidence)
+    if model.own is not None:
+        share = torch.from_numpy(share_of_loops(graph)).to(model.device)
+        with torch.no_grad():
+            model.own.copy_(log_odds(share))
     if model.paths is not None:
         found = mine_paths(graph, model.config.paths_per_role, model.config.path_steps, seed)
         model.paths.start_from(*(torch.from_numpy(each).to(model.device) for each in (found.steps, found.confidence)))
@@ -37,8 +42,8 @@ def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
 def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimizer:
     """Adam, in groups that step at their own rates.
 
-    The exact channels' coefficients step faster, and are not decayed; nor is a role bias that starts from counts, which
-    decay would draw to weights of ½. Whitening divides what is learned about entities and roles by √d, so that steps √d
+    The exact channels' coefficients step faster, and are not decayed; nor is what else starts from counts, which decay
+    would draw to even odds. Whitening divides what is learned about entities and roles by √d, so that steps √d
     times as far: the whitened vectors then move as unwhitened ones would.
     """
     channels = [channel for channel in (model.exact, model.paths) if channel is not None]
@@ -46,6 +51,7 @@ def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimiz
     raw = list(model.embeddings.parameters()) if model.embeddings.whitening is not None else []
     weighting = _counted_weighting(model)
     counted = [weighting.role_bias] if weighting is not None and weighting.role_bias is not None else []
+    counted += [model.own] if model.own is not None else []
     others = {id(parameter) for parameter in exact + raw + counted}
     usual = [parameter for parameter in model.parameters() if id(parameter) not in others]
     rate = training.learning_rate
