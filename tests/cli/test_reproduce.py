@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -279,9 +280,19 @@ def test_a_study_trains_its_rows_and_draws(run: Run, here: Path, study: str, tab
     assert len(studies) == 2
     names = {row["model"] for row in studies[0]["tables"][study]}
     assert names == ({"TPR", "TPR-im", "rules"} if study == "degree" else {"TPR", "TPR-inf", "rules"})
-    again = run(study, "--quick", "--row", "TPR*", "--models", "models")
+    drawn = {path: path.read_text(encoding="utf-8") for path in (here / "figures").rglob("*.csv")}
+    for folder in Path("models").glob("wordnet-mini*"):
+        shutil.rmtree(folder)  # the numbers are there, and that is enough
+    again = run(study, "--quick", "--row", "TPR*", "--models", "models", "--figures", "again")
     assert "epochs in" not in again.err  # nothing is trained twice
-    assert again.out == out
+    assert again.out.replace("again/", "figures/") == out
+    assert read_lines(Path("models/results.jsonl")) == lines
+    for path, text in drawn.items():
+        assert (here / "again" / path.relative_to(here / "figures")).read_text(encoding="utf-8") == text
+    other = run(study, "--quick", "--row", "TPR", "--models", "models", "--seed", "7")
+    assert other.code == 0
+    later = [line for line in read_lines(Path("models/results.jsonl")) if line.get("study") == study]
+    assert [each["seed"] for line in later for each in line["runs"].values()][-1] == 7  # other models, another study
 
 
 def test_without_matplotlib_a_study_is_not_begun(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

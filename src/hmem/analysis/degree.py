@@ -7,12 +7,13 @@ the number of edges of the entity that is asked about, in both protocols, with t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from hmem.analysis.contenders import Contender, Kind
-from hmem.analysis.tables import Row, Tables
+from hmem.analysis.tables import Row, Tables, column, grouped
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
@@ -30,7 +31,7 @@ PAPER = {
 RESAMPLES = 500
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """The least-squares line through all queries, with a 95 % interval of its slope.
 
@@ -87,6 +88,45 @@ class DegreeEffect:
                 slope = {"intercept": line.intercept, "slope": line.slope}
                 lines.append({**who, "against": against, **slope, "slope_low": line.low, "slope_high": line.high})
         return {"degree": fine, "degree-bins": six, "degree-lines": lines}
+
+    @classmethod
+    def from_tables(cls, tables: Tables, num_queries: int) -> "DegreeEffect":
+        """What these tables were made of."""
+        who = ("model", "kind", "protocol")
+        six, lines = grouped(tables["degree-bins"], *who), grouped(tables["degree-lines"], *who)
+        curves = []
+        for key, fine in grouped(tables["degree"], *who).items():
+            name, kind, protocol = key
+            per_neighbor, per_doubling = (
+                Line(*numbers)
+                for numbers in zip(
+                    *(column(lines[key], each) for each in ("intercept", "slope", "slope_low", "slope_high")),
+                    strict=True,
+                )
+            )
+            curves.append(
+                DegreeCurve(
+                    name=str(name),
+                    kind=cast(Kind, kind),
+                    protocol=cast(Protocol, protocol),
+                    degree=column(fine, "degree"),
+                    mrr=column(fine, "mrr"),
+                    error=column(fine, "standard_error"),
+                    queries=column(fine, "queries").astype(np.int64),
+                    six=column(six[key], "mrr"),
+                    six_error=column(six[key], "standard_error"),
+                    six_queries=column(six[key], "queries").astype(np.int64),
+                    per_neighbor=per_neighbor,
+                    per_doubling=per_doubling,
+                )
+            )
+        first = tables["degree"][0]
+        return cls(
+            dataset=str(first["dataset"]),
+            graph=cast(GraphName, first["graph"]),
+            num_queries=num_queries,
+            curves=tuple(curves),
+        )
 
 
 def degree_effect(

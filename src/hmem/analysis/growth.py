@@ -6,12 +6,13 @@ of the facts about them is put into the graph, and the test queries are ranked e
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from hmem.analysis.contenders import Contender, Kind
-from hmem.analysis.tables import Row, Tables
+from hmem.analysis.tables import Row, Tables, column, grouped
 from hmem.errors import ConfigError
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.metrics import MRR, metrics
@@ -50,6 +51,29 @@ class Growth:
                     who |= {"model": curve.name, "kind": curve.kind}
                     rows.append({**who, "share": share, "facts": facts, "draw": draw, "mrr": mrr})
         return {"growth": rows}
+
+    @classmethod
+    def from_tables(cls, tables: Tables, num_queries: int) -> "Growth":
+        """What these tables were made of."""
+        rows = tables["growth"]
+        curves = grouped(rows, "model", "kind", "protocol")
+        (one_draw, *_) = grouped(rows, "model", "protocol", "draw").values()
+        return cls(
+            dataset=str(rows[0]["dataset"]),
+            graph=cast(GraphName, rows[0]["graph"]),
+            shares=column(one_draw, "share"),
+            facts=column(one_draw, "facts").astype(np.int64),
+            num_queries=num_queries,
+            curves=tuple(
+                GrowthCurve(
+                    name=str(name),
+                    kind=cast(Kind, kind),
+                    protocol=cast(Protocol, protocol),
+                    mrr=column(mine, "mrr").reshape(-1, len(one_draw)),
+                )
+                for (name, kind, protocol), mine in curves.items()
+            ),
+        )
 
 
 def growth(

@@ -86,7 +86,7 @@ def find_run(lines: Sequence[Line], run: Run, graph: GraphName) -> Line | None:
     """The last test result of the row with these very settings and seed, if there is one."""
     wanted = {"row": run.row.key, "dataset": run.row.dataset, "graph": graph, "seed": run.seed, "split": "test"}
     for line in reversed(lines):
-        if all(line.get(key) == value for key, value in wanted.items()) and _same(line.get("settings"), run):
+        if all(line.get(key) == value for key, value in wanted.items()) and same_settings(line.get("settings"), run):
             return line
     return None
 
@@ -105,7 +105,7 @@ def figures_of(line: Line, protocol: Protocol) -> Figures:
     return {name: line["protocols"][protocol][f"both.realistic.{keys[name]}"] for name in METRICS}
 
 
-def _same(settings: Any, run: Run) -> bool:
+def same_settings(settings: Any, run: Run) -> bool:
     """Whether a line's settings are those of `run`: what it does not mention, a later addition, was at its default."""
     if not isinstance(settings, dict) or settings.get("preset") != run.row.preset:
         return False

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 from hmem.analysis.contenders import Contender
 from hmem.analysis.degree import DegreeEffect, degree_effect
 from hmem.analysis.growth import SHARES, Growth, growth
-from hmem.analysis.results import Line
-from hmem.analysis.rows import Group, Row
+from hmem.analysis.results import Line, same_settings
+from hmem.analysis.rows import Group, Row, Run
 from hmem.graph.dataset import Dataset
 
 StudyName = Literal["degree", "growth"]
@@ -37,19 +37,35 @@ def run_study(
     return growth(dataset, contenders, shares=shares, draws=draws, sample=sample)
 
 
-def line_of_study(study: StudyName, dataset: str, result: DegreeEffect | Growth) -> Line:
-    """The numbers as a line of results."""
+def line_of_study(study: StudyName, dataset: str, result: DegreeEffect | Growth, runs: Sequence[Run]) -> Line:
+    """The numbers as a line of results, with whose they are."""
     tables = {
         name: [{key: _rounded(value) for key, value in row.items()} for row in rows]
         for name, rows in result.tables().items()
     }
-    return {"study": study, "dataset": dataset, "tables": tables}
+    whose = {run.row.key: {"seed": run.seed, "settings": run.settings} for run in runs}
+    return {"study": study, "dataset": dataset, "queries": result.num_queries, "runs": whose, "tables": tables}
 
 
-def find_study(lines: Sequence[Line], study: StudyName, dataset: str) -> Line | None:
-    """The latest line about a study of a dataset."""
-    found = (line for line in reversed(lines) if line.get("study") == study and line.get("dataset") == dataset)
-    return next(found, None)
+def result_of_study(line: Line) -> DegreeEffect | Growth:
+    """What a line of results was made of, up to its last digits."""
+    kind = DegreeEffect if line["study"] == "degree" else Growth
+    return kind.from_tables(line["tables"], line["queries"])
+
+
+def find_study(lines: Sequence[Line], study: StudyName, dataset: str, runs: Sequence[Run] | None = None) -> Line | None:
+    """The latest line about a study of a dataset; with `runs`, one of these very models."""
+    for line in reversed(lines):
+        if (line.get("study"), line.get("dataset")) == (study, dataset) and (runs is None or _is_of(line, runs)):
+            return line
+    return None
+
+
+def _is_of(line: Line, runs: Sequence[Run]) -> bool:
+    whose = line.get("runs", {})
+    return whose.keys() == {run.row.key for run in runs} and all(
+        whose[run.row.key]["seed"] == run.seed and same_settings(whose[run.row.key]["settings"], run) for run in runs
+    )
 
 
 def _rounded(value: str | int | float) -> str | int | float | None:

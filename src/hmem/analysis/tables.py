@@ -5,8 +5,24 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from jaxtyping import Float
+
 Row = dict[str, str | int | float]
 Tables = dict[str, list[Row]]  # by the name of the file, without its suffix
+
+
+def grouped(rows: Sequence[Row], *names: str) -> dict[tuple[str | int | float, ...], list[Row]]:
+    """The rows that agree in the named columns, in the order in which they come first."""
+    groups: dict[tuple[str | int | float, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
+
+
+def column(rows: Sequence[Row], name: str) -> Float[np.ndarray, " rows"]:
+    """The numbers of a column; NaN where a row has none."""
+    return np.array([math.nan if row[name] is None else float(row[name]) for row in rows])
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:

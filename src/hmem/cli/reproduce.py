@@ -72,15 +72,16 @@ def reproduce(
     """Train the rows of the paper's tables that have no result yet, rank the test facts with them, without and with
     the validation facts in the graph ("+"), and print our figures beside the paper's and the baselines'.
 
-    `degree` and `growth` train the rows they compare, and then draw MRR against the size of neighbourhoods (WN18,
-    FB15K) and against the share of the facts about new entities in memory (WNGen, FBGen). `all` does everything.
+    `degree` and `growth` draw MRR against the size of neighbourhoods (WN18, FB15K) and against the share of the facts
+    about new entities in memory (WNGen, FBGen). Where the numbers are not there yet, they train the rows they compare.
+    `all` does everything.
 
     Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
     Several such commands may run side by side and share the work.
     """
     from hmem.analysis.plotting import require_matplotlib
     from hmem.analysis.reproduction import Surroundings
-    from hmem.analysis.results import read_lines, require_place
+    from hmem.analysis.results import read_lines
     from hmem.analysis.rows import in_miniature, limited, load_rows, select
     from hmem.analysis.studies import STUDIES, rows_of
     from hmem.cli.studies import work_on
@@ -100,9 +101,8 @@ def reproduce(
     if dry_run:
         _list(rows, seed, results, models)
         return
-    if studies:  # what would else be missed after hours of training
-        require_place(results)
-        require_matplotlib()
+    if studies:
+        require_matplotlib()  # which would else be missed after hours of training
     where = Surroundings(
         results=results, models=models, device=options.resolve_device(device), commit=commit, retrain=retrain
     )
