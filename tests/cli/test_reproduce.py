@@ -158,7 +158,8 @@ def test_a_dry_run_does_nothing(run: Run) -> None:
 def test_a_dry_run_of_everything_that_comes_with_the_package(run: Run) -> None:
     code, out, _ = run("all", "--dry-run")
     assert code == 0
-    assert len([line for line in out.splitlines() if line.endswith(tuple("0123456789"))]) == 46 + 6 * 2  # seeds
+    assert out.count("to train") == 46 + 6 * 2  # rows, and the other seeds of six of them
+    assert out.count("to compare") == 4  # two studies of two sets
     _, out, _ = run("fbgen", "--dry-run", "--row", "*inf")
     assert [line.split()[:2] for line in out.splitlines() if "FBGen" in line] == [
         ["FBGen", "CConv-inf"],
@@ -286,6 +287,10 @@ def test_a_study_trains_its_rows_and_draws(run: Run, here: Path, study: str, tab
     again = run(study, "--quick", "--row", "TPR*", "--models", "models", "--figures", "again")
     assert "epochs in" not in again.err  # nothing is trained twice
     assert again.out.replace("again/", "figures/") == out
+    listed = run(study, "--quick", "--row", "TPR*", "--models", "models", "--dry-run").out
+    assert [line.split()[2] for line in listed.splitlines() if f" {study} " in line] == ["done", "done"]
+    listed = run(study, "--quick", "--row", "TPR*", "--models", "models", "--seed", "7", "--dry-run").out
+    assert listed.count("to compare") == 2
     assert read_lines(Path("models/results.jsonl")) == lines
     for path, text in drawn.items():
         assert (here / "again" / path.relative_to(here / "figures")).read_text(encoding="utf-8") == text

@@ -26,6 +26,14 @@ def rows_of(study: StudyName, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.name in ROWS[study].get(row.group, ())]
 
 
+def runs_compared(study: StudyName, rows: Sequence[Row], seed: int | None = None) -> dict[str, list[Run]]:
+    """The models that a study compares for each table: the first seed of each row, or `seed`."""
+    compared: dict[str, list[Run]] = {}
+    for row in rows_of(study, rows):
+        compared.setdefault(row.table, []).append(Run(row=row, seed=row.seeds[0] if seed is None else seed))
+    return compared
+
+
 def run_study(
     study: StudyName, dataset: Dataset, contenders: Sequence[Contender], *, in_miniature: bool = False
 ) -> DegreeEffect | Growth:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hmem.analysis.reproduction import Surroundings
     from hmem.analysis.results import Line
     from hmem.analysis.rows import Row, Run
+    from hmem.analysis.studies import StudyName
     from hmem.graph.dataset import Dataset, GraphName
 
 RESULTS, BASELINES = Path("results/paper"), Path("results/baselines.jsonl")
@@ -99,7 +100,7 @@ def reproduce(
         else select(every, group, names or [])
     )
     if dry_run:
-        _list(rows, seed, results, models)
+        _list(rows, studies, seed, results, models)
         return
     if studies:
         require_matplotlib()  # which would else be missed after hours of training
@@ -109,14 +110,15 @@ def reproduce(
     failed = _work(rows, seed, where, baselines)
     _show(rows, every, seed, [*read_lines(baselines), *read_lines(results)], json_path)
     for study in studies:
-        failed |= not work_on(study, rows_of(study, rows), seed, where, figures, quiet=json_path == "-")
+        failed |= not work_on(study, rows, seed, where, figures, quiet=json_path == "-")
     if failed:
         raise typer.Exit(1)
 
 
-def _list(rows: "Sequence[Row]", seed: int | None, results: Path, models: Path) -> None:
+def _list(rows: "Sequence[Row]", studies: "Sequence[StudyName]", seed: int | None, results: Path, models: Path) -> None:
     from hmem.analysis.reproduction import runs_of, stage_of
     from hmem.analysis.results import read_lines
+    from hmem.analysis.studies import find_study, runs_compared
 
     lines = read_lines(results)
     table = output.table(["dataset", "row", "file", "what there is to do"], ["seed", "minutes"])
@@ -129,6 +131,10 @@ def _list(rows: "Sequence[Row]", seed: int | None, results: Path, models: Path) 
             str(run.seed),
             output.decimal(run.config.training.minutes, 1),
         )
+    for study in studies:
+        for name, runs in runs_compared(study, rows, seed).items():
+            done = find_study(lines, study, runs[0].row.dataset, runs) is not None
+            table.add_row(name, study, "", "done" if done else "to compare", str(runs[0].seed), "")
     output.show(table)
 
 

@@ -21,12 +21,10 @@ def work_on(
     from hmem.analysis.degree import DegreeEffect
     from hmem.analysis.drawings import degree_picture, growth_picture
     from hmem.analysis.results import read_lines
-    from hmem.analysis.rows import Run
-    from hmem.analysis.studies import find_study, result_of_study
+    from hmem.analysis.studies import find_study, result_of_study, runs_compared
 
     whole = True
-    for table in dict.fromkeys(row.table for row in rows):
-        runs = [Run(row=row, seed=row.seeds[0] if seed is None else seed) for row in rows if row.table == table]
+    for table, runs in runs_compared(study, rows, seed).items():
         prepare(figures / table)
         line = None if where.retrain else find_study(read_lines(where.results), study, runs[0].row.dataset, runs)
         line = line or _compare(study, runs, where)
