@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hmem.analysis.contenders import Contender, Kind
-from hmem.analysis.tables import Row, Tables, column, grouped
+from hmem.analysis.tables import Row, Tables, column, grouped, number
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
@@ -31,7 +31,7 @@ PAPER = {
 RESAMPLES = 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Line:
     """The least-squares line through all queries, with a 95 % interval of its slope.
 
@@ -98,11 +98,13 @@ class DegreeEffect:
         for key, fine in grouped(tables["degree"], *who).items():
             name, kind, protocol = key
             per_neighbor, per_doubling = (
-                Line(*numbers)
-                for numbers in zip(
-                    *(column(lines[key], each) for each in ("intercept", "slope", "slope_low", "slope_high")),
-                    strict=True,
+                Line(
+                    intercept=number(line, "intercept"),
+                    slope=number(line, "slope"),
+                    low=number(line, "slope_low"),
+                    high=number(line, "slope_high"),
                 )
+                for line in lines[key]
             )
             curves.append(
                 DegreeCurve(

@@ -20,9 +20,14 @@ def grouped(rows: Sequence[Row], *names: str) -> dict[tuple[str | int | float, .
     return groups
 
 
+def number(row: Row, name: str) -> float:
+    """A number of a row; NaN where it has none."""
+    return math.nan if row[name] is None else float(row[name])
+
+
 def column(rows: Sequence[Row], name: str) -> Float[np.ndarray, " rows"]:
-    """The numbers of a column; NaN where a row has none."""
-    return np.array([math.nan if row[name] is None else float(row[name]) for row in rows])
+    """The numbers of a column."""
+    return np.array([number(row, name) for row in rows])
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:

@@ -29,7 +29,7 @@ def mine(graph: Neighborhoods) -> tuple[Int[np.ndarray, " rules"], Float[np.ndar
 
 
 def share_of_loops(graph: Neighborhoods) -> Float[np.ndarray, " roles"]:
-    """How many of the fillers of each role are the entity itself; 0 for a role without facts."""
+    """What share of the fillers of each role are the entity itself; 0 for a role without facts."""
     owner = np.repeat(np.arange(graph.num_entities), np.diff(graph.offsets))
     loops = np.bincount(graph.roles[owner == graph.fillers], minlength=graph.num_roles)
     return (loops / np.maximum(1, np.bincount(graph.roles, minlength=graph.num_roles))).astype(np.float32)

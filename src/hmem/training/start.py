@@ -24,7 +24,7 @@ def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
 
 
 def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
-    """Let the exact channels, and weights that are to, begin with what counting says of the facts."""
+    """Let whatever starts from counts begin with what the facts say: exact channels, a counted bias, s_q."""
     beginners = [each for each in (model.exact, _counted_weighting(model)) if each is not None]
     if beginners:
         keys, confidence = (torch.from_numpy(each).to(model.device) for each in mine(graph))
