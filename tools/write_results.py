@@ -17,7 +17,7 @@ from hmem.analysis.comparison import PAPERS_PROTOCOL, Comparison, Entry, compare
 from hmem.analysis.degree import BINS, PAPER
 from hmem.analysis.results import TRAINED_APART, Line, find_baseline, find_run, read_lines
 from hmem.analysis.rows import GRAPHS, METRICS, Row, Run, load_rows
-from hmem.analysis.studies import find_study
+from hmem.analysis.studies import StudyName, find_study, runs_compared
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
@@ -52,7 +52,7 @@ def page(rows: Sequence[Row], lines: Sequence[Line]) -> str:
     found = compare(rows, lines, rows)
     titles = [title_of(each) for each in found]
     sections = {title: list(section(each)) for title, each in zip(titles, found, strict=True)}
-    sections |= {"Neighbourhood size": list(degree(lines)), "Facts that arrive": list(growth(lines))}
+    sections |= {"Neighbourhood size": list(degree(rows, lines)), "Facts that arrive": list(growth(rows, lines))}
     sections |= {"The runs": list(runs(rows, lines))}
     contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in sections)
     return "\n".join([HEADER, f"{contents}\n", *("\n".join([f"## {each}\n", *sections[each]]) for each in sections)])
@@ -116,7 +116,7 @@ def against(entry: Entry) -> str:
     return f"{share(entry.ours[PAPERS_PROTOCOL].mean['MRR'])} against {share(entry.published['MRR'])}"
 
 
-def degree(lines: Sequence[Line]) -> Iterator[str]:
+def degree(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
     """How MRR depends on the number of neighbours of the asked entity."""
     yield (
         "`hmem reproduce degree`. The paper says that explicit memories get better as neighbourhoods grow, and\n"
@@ -129,7 +129,7 @@ def degree(lines: Sequence[Line]) -> Iterator[str]:
             yield f"{dataset}: not run yet.\n"
             continue
         yield f"### {dataset}, MRR by the number of neighbours\n"
-        yield f"Models of commit {line.get('commit') or '–'}.\n"
+        yield f"{models_of('degree', line, rows, lines)}\n"
         yield f"| model | memory | protocol | {' | '.join(BINS)} | per doubling |"
         yield f"|---|---|---|{'---:|' * (len(BINS) + 1)}"
         for kind, figures in PAPER.get(dataset, {}).items():
@@ -147,7 +147,7 @@ def degree(lines: Sequence[Line]) -> Iterator[str]:
         yield ""
 
 
-def growth(lines: Sequence[Line]) -> Iterator[str]:
+def growth(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
     """How MRR on entities that training never saw grows with the facts about them."""
     yield (
         "`hmem reproduce growth`. MRR on entities that training never saw, against the share of the facts about them\n"
@@ -161,7 +161,7 @@ def growth(lines: Sequence[Line]) -> Iterator[str]:
         table = line["tables"]["growth"]
         shares = list(dict.fromkeys(row["share"] for row in table))
         yield f"### {dataset}, MRR by the share of facts in memory\n"
-        yield f"Models of commit {line.get('commit') or '–'}.\n"
+        yield f"{models_of('growth', line, rows, lines)}\n"
         yield f"| model | memory | protocol | {' | '.join(f'{each:.0%}' for each in shares)} |"
         yield f"|---|---|---|{'---:|' * len(shares)}"
         for who in dict.fromkeys(map(_who, table)):
@@ -169,6 +169,15 @@ def growth(lines: Sequence[Line]) -> Iterator[str]:
             means = [statistics.mean(row["mrr"] for row in mine if row["share"] == each) for each in shares]
             yield f"| {' | '.join([*who, *map(share, means)])} |"
         yield ""
+
+
+def models_of(study: StudyName, line: Line, rows: Sequence[Row], lines: Sequence[Line]) -> str:
+    """Which models a study compared, and whether they are still those of the tables."""
+    said = f"Models of commit {line.get('commit') or '–'}"
+    now = runs_compared(study, rows).get(line["dataset"], [])
+    if find_study(lines, study, line["dataset"], now) is line:
+        return f"{said}."
+    return f"{said}, with settings that the rows of the tables had before."
 
 
 def _who(row: Line) -> tuple[str, str, str]:

@@ -300,6 +300,12 @@ def test_a_study_trains_its_rows_and_draws(run: Run, here: Path, study: str, tab
     assert [each["seed"] for line in later for each in line["runs"].values()][-1] == 7  # other models, another study
 
 
+def test_a_study_takes_one_seed_of_each_row(run: Run) -> None:
+    listed = run("growth", "--row", "recall", "--dry-run").out
+    assert [line.split()[0] for line in listed.splitlines() if "_recall" in line] == ["WNGen", "FBGen"]
+    assert run("wngen", "--row", "recall", "--dry-run").out.count("wngen_recall") == 3
+
+
 def test_without_matplotlib_a_study_is_not_begun(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = run("degree", "--quick", "--models", "models")

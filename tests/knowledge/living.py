@@ -128,8 +128,13 @@ class Rebuilt:
                 continue
             edges = LiveIndex(self.graph, self.trained).lookup(torch.tensor([entity]))
             edges = edges.select(self.model.is_known[edges.fillers])
+            placed[entity] = True
             if len(edges.query):
-                rows[entity], placed[entity] = place(self.model, edges, trained)[0], True
+                rows[entity] = place(self.model, edges, trained)[0]
+            else:
+                roles, counts = np.unique(self.graph.edges_of(entity)[0], return_counts=True)
+                for role, count in zip(roles.tolist(), counts.tolist(), strict=True):
+                    rows[entity] += torch.log1p(torch.tensor(float(count))) * self.model.kinds[role]
         return Vectors(rows, trained.roles, placed, rows.square().sum(1))
 
     @torch.inference_mode()

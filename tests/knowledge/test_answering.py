@@ -8,8 +8,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hmem.errors import ConfigError, NonFiniteError
+from hmem.errors import ConfigError, EmptyNeighborhoodError, NonFiniteError
 from hmem.knowledge import answering as module
+from hmem.knowledge import newcomers
 from hmem.knowledge.asking import Direction
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.ranked import first
@@ -222,12 +223,23 @@ def test_a_newcomer_answers_and_is_an_answer_from_its_first_fact(make_base: Make
     assert NEWCOMERS[0] not in [row.tail for row in kb.predict("cat.n.01", "similar_to", 1000)]
 
 
-def test_somebody_who_is_not_placed_can_still_be_copied(make_base: MakeBase) -> None:
-    """Two newcomers that know only each other: recall needs no vectors."""
+def test_somebody_who_is_not_placed_can_still_be_copied(make_base: MakeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two newcomers that know only each other, and a model that knows no kinds: recall needs no vectors."""
+    monkeypatch.setattr(newcomers, "knows_kinds", lambda model: False)
     kb = make_base("recall")
     kb.add(*NEW_FACTS[3])
     assert [row.tail for row in kb.predict(NEWCOMERS[2], "similar_to", 1000) if row.tail in NEWCOMERS] == [NEWCOMERS[1]]
     assert NEWCOMERS[1] not in [row.tail for row in kb.predict("cat.n.01", "similar_to", 1000)]
+    with pytest.raises(EmptyNeighborhoodError, match="no fact that links it to an entity the model was trained with"):
+        kb.similar(NEWCOMERS[1])
+
+
+def test_strangers_can_be_answers(make_base: MakeBase) -> None:
+    """Two newcomers that know only each other are placed by the parts they play."""
+    kb = make_base("recall")
+    kb.add(*NEW_FACTS[3])
+    assert NEWCOMERS[1] in [row.tail for row in kb.predict("cat.n.01", "similar_to", 1000)]
+    assert len(kb.similar(NEWCOMERS[1], 3)) == 3
 
 
 @every_model

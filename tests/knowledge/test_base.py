@@ -149,9 +149,6 @@ def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
     ):
         with pytest.raises(EmptyNeighborhoodError, match=rf'"{NEW}" has no facts yet; add one with: hmem facts add'):
             ask()
-    kb.add(NEW, "similar_to", "x")
-    with pytest.raises(EmptyNeighborhoodError, match="no fact that links it to an entity the model was trained with"):
-        kb.similar(NEW)
     with pytest.raises(ConfigError, match='direction is "tail"'), kb.asking() as asking:
         asking.predict([("dog.n.01", "hypernym")], 3, "left", new_only=True)
     for none in (

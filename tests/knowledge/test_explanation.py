@@ -129,8 +129,7 @@ def test_somebody_known_by_this_fact_alone_cannot_be_explained(make_base: MakeBa
     with pytest.raises(EmptyNeighborhoodError, match=f'"{LONELY}" has no other fact that links it'):
         kb.explain(LONELY, "hypernym", "wolf.n.01", direction="head")
     kb.add(OTHER, "similar_to", NEW)
-    with pytest.raises(EmptyNeighborhoodError, match=f'"{OTHER}" has no fact that links it'):
-        kb.explain("dog.n.01", "similar_to", OTHER)
+    assert len(kb.explain("dog.n.01", "similar_to", OTHER)) > 0  # it plays a part that others play
 
 
 def test_learned_memories_have_no_facts_to_explain_with(make_base: MakeBase) -> None:

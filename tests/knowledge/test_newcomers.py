@@ -40,9 +40,10 @@ def test_rows_are_those_of_one_who_starts_from_scratch(make_base: MakeBase, name
     assert found.placed is not None
     assert expected.placed is not None
     assert torch.equal(found.placed, expected.placed)
-    assert [is_placed(kb, who) for who in (NEW, STRANGER, "x", "y")] == [True, True, False, False]
+    assert all(is_placed(kb, who) for who in (NEW, STRANGER, "x", "y"))
     assert bool(row(kb, NEW).any())
-    assert not bool(row(kb, "x").any())
+    assert bool(row(kb, "x").any())
+    assert not torch.equal(row(kb, "x"), row(kb, "y")), "one is a part and the other a whole"
 
 
 def test_somebody_training_never_met_is_placed_by_facts_only(make_base: MakeBase) -> None:
@@ -57,9 +58,22 @@ def test_somebody_training_never_met_is_placed_by_facts_only(make_base: MakeBase
 
 
 def test_nobody_is_placed_by_somebody_who_is_not(make_base: MakeBase) -> None:
+    """A stranger stands where its roles put it, wherever those stand that it has facts with."""
+    kb = make_base("recall")
+    kb.add_many([(NEW, "similar_to", STRANGER), (NEW, "similar_to", NEW), ("x", "similar_to", NEW)])
+    before = row(kb, "x")
+    assert is_placed(kb, "x")
+    kb.add(NEW, "hypernym", "wolf.n.01")
+    assert torch.equal(row(kb, "x"), before)
+
+
+def test_a_model_that_knows_no_kinds_places_no_strangers(make_base: MakeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newcomers, "knows_kinds", lambda model: False)
     kb = make_base("recall")
     kb.add_many([(NEW, "similar_to", STRANGER), (NEW, "similar_to", NEW), ("x", "similar_to", NEW)])
     assert not any(is_placed(kb, who) for who in (NEW, STRANGER, "x"))
+    kb.add_many([(f"x{number}", "similar_to", NEW) for number in range(newcomers.MANY)])
+    assert not any(is_placed(kb, f"x{number}") for number in range(newcomers.MANY))
 
 
 def test_a_model_is_never_changed(make_base: MakeBase) -> None:

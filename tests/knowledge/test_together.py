@@ -9,7 +9,7 @@ from hmem.knowledge import newcomers
 from hmem.knowledge.together import MOST_BAGS, place_each
 from hmem.memory.superpose import Edges
 from hmem.model.hmem import HMem
-from hmem.model.placing import place
+from hmem.model.placing import place, place_by_roles
 from tests.knowledge.conftest import MakeBase
 from tests.knowledge.living import NEWCOMERS, STRANGER, Rebuilt, every_score, same, stored_facts
 from tests.model.problems import small
@@ -36,6 +36,7 @@ def model_of(binding: str, entity_dim: int, relation_dim: int) -> HMem:
     config: MemoryConfig = small("tpr", memory=memory).memory
     model = HMem(config, ENTITIES, RELATIONS).eval()
     model.placing.normal_()
+    model.kinds.normal_()
     return model
 
 
@@ -62,6 +63,9 @@ def test_together_everybody_stands_where_they_stand_alone(
         for row, edges in zip(found, neighborhoods, strict=True):
             alone = place(model, flat([edges]), vectors)[0] if edges else torch.zeros(entity_dim)
             assert torch.equal(row, alone)
+        by_roles = place_by_roles(model, flat(neighborhoods))
+        for row, edges in zip(by_roles, neighborhoods, strict=True):
+            assert torch.equal(row, place_by_roles(model, flat([edges]))[0])
     finally:
         torch.set_num_threads(before)
 

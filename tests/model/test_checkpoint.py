@@ -305,6 +305,17 @@ def test_tampered_weights(
     assert refusal(folder) == f"{path}: {message}"
 
 
+def test_a_model_from_before_there_were_kinds_can_be_read(folder: Path) -> None:
+    before = weights(folder)
+    save_file({name: before[name] for name in before if name != "kinds"}, folder / "model.safetensors")
+    assert refusal(folder) == f"{folder / 'model.safetensors'}: the tensor kinds is missing"
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(settings | {"format": 1}), encoding="utf-8")
+    model = load(folder).model
+    assert not model.kinds.any()
+    assert torch.equal(model.embeddings.entity, before["embeddings.entity"])
+
+
 def test_settings_of_another_model(folder: Path) -> None:
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     settings["config"]["memory"]["entity_dim"] = 7

@@ -92,7 +92,8 @@ def test_scores_with_the_fact_withheld_are_those_of_a_loop(variant: str, seed: i
 
 @every_explicit
 def test_a_score_is_the_temperature_times_minus_the_squared_distance(name: str) -> None:
-    model = random_model(small(name, memory={"exact": False, "paths_per_role": 0, "temperature": 7.0}).memory, 0)
+    plain = {"exact": False, "paths_per_role": 0, "own_bias": False}
+    model = random_model(small(name, memory={**plain, "temperature": 7.0}).memory, 0)
     query, vectors, graph = every_question(), model.embeddings(), index_of(random_facts(0))
     retrieved = model.answer(query, graph, vectors).retrieved
     distance = (retrieved[:, None] - vectors.entities[None]).square().sum(2)

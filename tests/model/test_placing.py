@@ -7,7 +7,7 @@ from hmem.memory.superpose import Edges
 from hmem.model import placing
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
-from hmem.model.placing import fit_placing, place
+from hmem.model.placing import everybody, fit_placing, knows_kinds, place, place_by_roles
 from tests.model.problems import ENTITIES, ask, index_of, random_facts, random_model, small
 
 NONE = torch.empty(0, dtype=torch.long)
@@ -63,6 +63,56 @@ def test_the_map_solves_the_ridge_problem(preset: str, monkeypatch: pytest.Monke
     penalty[-1] = 1e-6
     gradient = memories.mT @ residual + penalty[:, None] * model.placing
     torch.testing.assert_close(gradient, torch.zeros_like(gradient), atol=1e-8, rtol=0)
+
+
+@every_binding
+@torch.no_grad()
+def test_the_map_of_kinds_solves_the_ridge_problem(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "BATCH", 3)
+    model, index = random_model(small(preset).memory, 1), index_of(random_facts(1))
+    fit_placing(model, index)
+    edges = index.lookup(torch.arange(ENTITIES))
+    counts = torch.zeros(ENTITIES, len(model.kinds), dtype=torch.float64)
+    for entity, role in zip(edges.query.tolist(), edges.roles.tolist(), strict=True):
+        counts[entity, role] += 1
+    played = counts.log1p()
+    penalty = float(placing.RIDGE * played.square().sum(0).mean()) + 1e-6
+    residual = played @ model.kinds - model.embeddings().entities
+    gradient = played.mT @ residual + penalty * model.kinds
+    torch.testing.assert_close(gradient, torch.zeros_like(gradient), atol=1e-8, rtol=0)
+    torch.testing.assert_close(place_by_roles(model, edges), played @ model.kinds)
+
+
+@torch.no_grad()
+def test_a_stranger_stands_with_its_kind() -> None:
+    """In a graph of strangers, families stand where families do and members where members do."""
+    model, index, _ = kin()
+    fit_placing(model, index)
+    means = [model.embeddings().entities[some].mean(0) for some in (slice(10), slice(10, None))]
+    model.is_known.zero_()
+    vectors = everybody(model, index)
+    assert vectors.placed is not None
+    assert vectors.placed.all()
+    for entity, row in enumerate(vectors.entities):
+        near, far = ((row - mean).square().sum() for mean in (means if entity < 10 else means[::-1]))
+        assert near < far
+    with_nobody = index_of([(0, 0, 1)], 60, 1)
+    placed = everybody(model, with_nobody).placed
+    assert placed is not None
+    assert placed.nonzero().squeeze(1).tolist() == [0, 1]
+
+
+@torch.no_grad()
+def test_with_too_many_roles_there_are_no_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "MOST_ROLES", 1)
+    model, index, _ = kin()
+    fit_placing(model, index)
+    assert not knows_kinds(model)
+    model.is_known.zero_()
+    vectors = everybody(model, index)
+    assert vectors.placed is not None
+    assert not vectors.placed.any()
+    assert not vectors.entities.any()
 
 
 @torch.no_grad()

@@ -103,6 +103,15 @@ def test_growth_is_the_mean_of_its_draws() -> None:
     assert "FBGen: not run yet." in shown
 
 
+def test_a_study_of_other_settings_says_so() -> None:
+    row = make_row(group="wngen", dataset="WNGen")
+    runs = {row.key: {"seed": 0, "settings": Run(row=row, seed=0).settings}}
+    line = {"study": "growth", "dataset": "WNGen", "commit": "abc", "runs": runs, "tables": {"growth": []}}
+    assert "Models of commit abc." in page([row], [line])
+    changed = make_row(group="wngen", dataset="WNGen", settings={"training": {"epochs": 99}})
+    assert "Models of commit abc, with settings that the rows of the tables had before." in page([changed], [line])
+
+
 def test_no_results_yet() -> None:
     text = page([make_row(remark="printed oddly")], [])
     shown = lines_of(text, "toy")

@@ -56,7 +56,8 @@ def fit(config: Config, toy: Dataset, hooks: Hooks | None = None, resume: State 
 
 def weights(model: HMem) -> Weights:
     """What training steps move; `placing` follows from it at the end."""
-    return {name: value.detach().clone() for name, value in model.state_dict().items() if name != "placing"}
+    found_last = ("placing", "kinds")
+    return {name: value.detach().clone() for name, value in model.state_dict().items() if name not in found_last}
 
 
 def same(left: Weights, right: Weights) -> bool:
@@ -397,12 +398,13 @@ def test_the_speedometer_counts_facts_since_it_was_last_read(monkeypatch: pytest
 def test_the_exact_channels_step_faster_and_are_not_decayed() -> None:
     config = small("recall", training={"learning_rate": 0.1, "exact_rate": 7.0, "weight_decay": 0.3})
     model = new_model(config, 5, 2)
-    usual, fast = make_optimizer(model, config.training).param_groups
+    usual, own, fast = make_optimizer(model, config.training).param_groups
     assert model.exact is not None
     assert model.paths is not None
     exact = {id(each) for channel in (model.exact, model.paths) for each in channel.parameters()}
     assert {id(each) for each in fast["params"]} == exact
-    assert len(usual["params"]) + len(exact) == len(list(model.parameters()))
+    assert [id(each) for each in own["params"]] == [id(model.own)]
+    assert len(usual["params"]) + 1 + len(exact) == len(list(model.parameters()))
     assert (usual["full_rate"], usual["weight_decay"]) == (0.1, 0.3)
     assert (fast["full_rate"], fast["weight_decay"]) == (pytest.approx(0.7), 0.0)
     assert len(make_optimizer(new_model(small("tpr"), 5, 2), config.training).param_groups) == 1
@@ -458,8 +460,9 @@ def test_the_rate_follows_the_schedule(toy: Dataset, monkeypatch: pytest.MonkeyP
     config = small("recall", training={"epochs": 10, "learning_rate": 0.1, "warmup": 0.2, "final_rate": 0.1})
     fit(config, toy)
     rates = [0.1 * rate(step / 10, 0.2, 0.1) for step in range(10)]
-    assert [usual for usual, _ in seen] == pytest.approx(rates)
-    assert [fast for _, fast in seen] == pytest.approx([10 * usual for usual in rates])
+    assert [usual for usual, _, _ in seen] == pytest.approx(rates)
+    assert [own for _, own, _ in seen] == pytest.approx(rates)
+    assert [fast for _, _, fast in seen] == pytest.approx([10 * usual for usual in rates])
 
 
 @pytest.mark.parametrize(("precision", "word"), [("float32", "highest"), ("tf32", "high"), ("bfloat16", "medium")])

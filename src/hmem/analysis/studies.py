@@ -1,5 +1,6 @@
 """What the paper asks of several trained rows at once: do larger neighbourhoods help, and do facts that arrive?"""
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
@@ -22,8 +23,9 @@ DRAWS = 3  # orders in which facts arrive
 
 
 def rows_of(study: StudyName, rows: Sequence[Row]) -> list[Row]:
-    """The rows that a study compares."""
-    return [row for row in rows if row.name in ROWS[study].get(row.group, ())]
+    """The rows that a study compares, each with its first seed only."""
+    compared = [row for row in rows if row.name in ROWS[study].get(row.group, ())]
+    return [dataclasses.replace(row, seeds=row.seeds[:1]) for row in compared]
 
 
 def runs_compared(study: StudyName, rows: Sequence[Row], seed: int | None = None) -> dict[str, list[Run]]:

@@ -3,8 +3,8 @@
 The rows of a model come first, then those of the newcomers. A newcomer's row is read off its own facts (see
 `hmem.model.placing`) and is the same to the last bit however many others there are and whatever was added and removed
 in between; many are placed at once only as far as that holds (see `hmem.knowledge.together`). The same is done for
-entities that a model lists but never met in training. Rows of entities that cannot be placed are zero, and marked as no
-candidates.
+entities that a model lists but never met in training. Who has facts with none but newcomers is placed by the roles of
+these facts. Rows of entities without facts are zero, and marked as no candidates.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from hmem.knowledge.together import place_each
 from hmem.memory.superpose import Edges
 from hmem.model.hmem import HMem
 from hmem.model.index import LiveIndex
-from hmem.model.placing import place
+from hmem.model.placing import knows_kinds, place, place_by_roles
 from hmem.model.vectors import Vectors
 
 MANY = 16  # newcomers from which on it pays to place them together
@@ -36,6 +36,7 @@ class LiveVectors:
         self.model, self.live = model, live
         self._trained = model.embeddings()
         self._is_known: Bool[np.ndarray, " E"] = model.is_known.cpu().numpy()
+        self._knows_kinds = knows_kinds(model)
         self._rows, self._placed = self._trained.entities, model.is_known
         self._lengths = self._rows.square().sum(1)
         if not self._is_known.all():
@@ -92,19 +93,30 @@ class LiveVectors:
         """The same for many, some ten times quicker for each."""
         ids = torch.tensor(entities, device=self.model.device)
         edges = self._edges(ids)
-        rows = place_each(self.model, edges, self._trained)
-        self._rows[ids], self._placed[ids] = rows, edges.degree > 0
+        near = self._near(edges)
+        rows, placed = place_each(self.model, near, self._trained), near.degree > 0
+        if self._knows_kinds:
+            rows = torch.where(placed[:, None], rows, place_by_roles(self.model, edges))
+            placed = edges.degree > 0
+        self._rows[ids], self._placed[ids] = rows, placed
         self._lengths[ids] = torch.stack([row.sum() for row in rows.square()])
 
     def _place(self, entity: int) -> Float[Tensor, " de"] | None:
-        """Where the entity's facts put it; None if none of them leads to somebody that training placed."""
+        """Where the entity's facts put it; None if they cannot."""
         edges = self._edges(torch.tensor([entity], device=self.model.device))
-        return place(self.model, edges, self._trained)[0] if len(edges.query) else None
+        near = self._near(edges)
+        if len(near.query):
+            return place(self.model, near, self._trained)[0]
+        return place_by_roles(self.model, edges)[0] if self._knows_kinds and len(edges.query) else None
 
     def _edges(self, entities: Int[Tensor, " B"]) -> Edges:
-        """Their facts with those that training placed."""
-        edges = LiveIndex(self.live.graph, self.live.num_trained, self.model.device).lookup(entities)
-        return edges.select(self.model.is_known.index_select(0, edges.fillers))
+        return LiveIndex(self.live.graph, self.live.width, self.model.device).lookup(entities)
+
+    def _near(self, edges: Edges) -> Edges:
+        """The edges that lead to somebody whom training placed."""
+        is_trained = edges.fillers < self.live.num_trained
+        known = self.model.is_known.index_select(0, edges.fillers.clamp_max(self.live.num_trained - 1))
+        return edges.select(is_trained & known)
 
     def _make_room(self, capacity: int) -> None:
         """Rows for more newcomers, all empty; made seldom, since twice as many blocks are made each time."""

@@ -26,7 +26,8 @@ from hmem.graph.names import Vocabulary
 from hmem.model.card import model_card
 from hmem.model.hmem import HMem
 
-FORMAT = 1
+FORMAT = 2
+SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then
 NOUNS: dict[type, str] = {dict: "an object", int: "a whole number"}
 ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -78,7 +79,7 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
     except ConfigError as error:
         raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
     model = HMem(config.memory, len(vocab.entities), len(vocab.relations))
-    _load_weights(model, folder / "model.safetensors")
+    _load_weights(model, folder / "model.safetensors", SINCE_2 if settings["format"] < 2 else ())
     return SavedModel(
         model=model.to(device).eval(),
         config=config,
@@ -177,10 +178,12 @@ def _read_names(path: Path) -> list[str]:
     return [_unescaped(line) for line in text.split("\n")[:-1]]
 
 
-def _load_weights(model: HMem, path: Path) -> None:
+def _load_weights(model: HMem, path: Path, unknown_then: tuple[str, ...]) -> None:
     tensors, _ = read_tensors(path)
     expected = model.state_dict()
     for name, value in expected.items():
+        if name in unknown_then:
+            tensors.setdefault(name, torch.zeros_like(value))
         if name not in tensors:
             raise CheckpointError(f"{path}: the tensor {name} is missing")
         if tensors[name].shape != value.shape or tensors[name].dtype != value.dtype:

@@ -42,6 +42,7 @@ class HMem(nn.Module):
 
     is_known: Bool[Tensor, " E"]
     placing: Float[Tensor, "D1 de"]
+    kinds: Float[Tensor, "roles de"]
 
     def __init__(self, config: MemoryConfig, num_entities: int, num_relations: int) -> None:
         super().__init__()
@@ -78,6 +79,8 @@ class HMem(nn.Module):
         self.register_buffer("is_known", torch.ones(num_entities, dtype=torch.bool))
         # From the memory of an entity that comes later to where its vector would be; see model/placing.py.
         self.register_buffer("placing", torch.zeros(memory_dim + 1, config.entity_dim))
+        # The same from the roles it plays alone, for one whose neighbours all came later too; zero if there is no map.
+        self.register_buffer("kinds", torch.zeros(2 * num_relations, config.entity_dim))
 
     @property
     def device(self) -> torch.device:

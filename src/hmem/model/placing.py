@@ -9,6 +9,11 @@ linear map from memory to vector is found once, when training ends,
 
 and a newcomer x stands at (M_x ⊕ 1) A. Newcomers usually have a few facts only, so most M_i of the fit are made of a
 few edges of their entity, drawn at random.
+
+A stranger has facts with other newcomers only, so its memory is made of nobody. It still plays its parts, as things of
+its kind do: a second map, found in the same way, takes how often it plays each role, n_xr, to where it stands,
+
+    e_x = Σ_r log(1 + n_xr) k_r         K = argmin Σ_i ‖Σ_r log(1 + n_ir) k_r − e_i‖² + κ s ‖K‖²
 """
 
 import torch
@@ -25,6 +30,7 @@ MOST_ENTITIES = 20_000  # that the fit looks at; more change the map little
 BATCH = 1_000
 FEW = (1, 2, 4, 1 << 30)  # how many edges of an entity are taken, each as often as the others
 RIDGE = 0.1  # κ
+MOST_ROLES = 8_192  # for which the second map is sought: it takes a matrix of roles by roles
 
 
 def place(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B de"]:
@@ -32,40 +38,74 @@ def place(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B de"]:
     return _memories(model, edges, vectors) @ model.placing
 
 
+def place_by_roles(model: HMem, edges: Edges) -> Float[Tensor, "B de"]:
+    """Where strangers with these edges would stand, whoever is at the other end; zero for one without edges."""
+    bags = edges.bags
+    counts = torch.bincount(bags.of_edge, minlength=len(bags.roles))  # (P,) n_xr
+    terms = counts.to(model.kinds.dtype).log1p()[:, None] * model.kinds.index_select(0, bags.roles)  # (P, de)
+    return terms.new_zeros(edges.num_queries, terms.shape[1]).index_add(0, bags.query, terms)
+
+
+def knows_kinds(model: HMem) -> bool:
+    """Whether strangers can be placed; not by models of a great many roles, or that older versions made."""
+    return bool(model.kinds.any())
+
+
 @torch.inference_mode()
 def everybody(model: HMem, graph: Index) -> Vectors:
     """A vector for everybody in a graph: as trained where the model knows them, elsewhere where their facts put them.
 
-    Who has no fact with anybody the model knows has none, and is no candidate of the dense channel; the exact channels
-    need no vectors.
+    Who has no facts has none, and is no candidate of the dense channel; the exact channels need no vectors.
     """
     vectors = model.embeddings()
     rows, placed = vectors.entities.clone(), model.is_known.clone()
     for some in torch.split((~model.is_known).nonzero().squeeze(1), BATCH):
         edges = graph.lookup(some)
-        edges = edges.select(model.is_known.index_select(0, edges.fillers))
-        rows[some], placed[some] = place(model, edges, vectors), edges.degree > 0
+        near = edges.select(model.is_known.index_select(0, edges.fillers))
+        has_known = near.degree > 0
+        rows[some] = torch.where(has_known[:, None], place(model, near, vectors), place_by_roles(model, edges))
+        placed[some] = (edges.degree > 0) if knows_kinds(model) else has_known
     rows[~placed] = 0
     return Vectors(rows, vectors.roles, placed, rows.square().sum(1))
 
 
 @torch.inference_mode()
 def fit_placing(model: HMem, graph: Index, seed: int = 0) -> None:
-    """Find the map A for a trained model and the graph it was trained on."""
+    """Find the maps A and K for a trained model and the graph it was trained on."""
     vectors = model.embeddings()
     known = model.is_known.nonzero().squeeze(1)
     generator = torch.Generator().manual_seed(seed_for("placing", seed))
     sample = known[torch.randperm(len(known), generator=generator)[:MOST_ENTITIES].to(known.device)]
-    width = len(model.placing)
-    squares, products = vectors.entities.new_zeros(width, width), torch.zeros_like(model.placing)
+    by_memory = Squares(model.placing)
+    by_roles = Squares(model.kinds) if len(model.kinds) <= MOST_ROLES else None
     for entities in torch.split(sample, BATCH):
-        memories = _memories(model, _some_edges(graph.lookup(entities), generator), vectors)  # (B, D + 1)
-        squares += memories.mT @ memories
-        products += memories.mT @ vectors.entities.index_select(0, entities)
-    ridge = RIDGE * squares.diagonal()[:-1].mean() if width > 1 else squares.new_zeros(())
-    penalty = torch.full_like(squares.diagonal(), float(ridge) + 1e-6)
-    penalty[-1] = 1e-6  # the mean is not shrunk
-    model.placing.copy_(torch.linalg.solve(squares + penalty.diag(), products))
+        edges, rows = graph.lookup(entities), vectors.entities.index_select(0, entities)
+        by_memory.add(_memories(model, _some_edges(edges, generator), vectors), rows)
+        if by_roles is not None:
+            by_roles.add(_parts_played(edges, model.kinds), rows)
+    model.placing.copy_(by_memory.solution(free=1))  # the mean is not shrunk
+    if by_roles is not None:
+        model.kinds.copy_(by_roles.solution())
+
+
+class Squares:
+    """Least squares with a ridge, gathered batch by batch."""
+
+    def __init__(self, like: Float[Tensor, "F de"]) -> None:
+        self.squares, self.products = like.new_zeros(len(like), len(like)), torch.zeros_like(like)
+
+    def add(self, features: Float[Tensor, "B F"], wanted: Float[Tensor, "B de"]) -> None:
+        self.squares += features.mT @ features
+        self.products += features.mT @ wanted
+
+    def solution(self, free: int = 0) -> Float[Tensor, "F de"]:
+        """The map from features to what is wanted; the last `free` features are not shrunk."""
+        shrunk = len(self.squares) - free
+        penalty = torch.full_like(self.squares.diagonal(), 1e-6)
+        if shrunk:
+            penalty[:shrunk] += RIDGE * self.squares.diagonal()[:shrunk].mean()
+        solved: Tensor = torch.linalg.solve(self.squares + penalty.diag(), self.products)
+        return solved
 
 
 def _memories(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B D1"]:
@@ -73,6 +113,13 @@ def _memories(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B D
     weights = 1 / edges.degree.clamp_min(1).to(vectors.entities.dtype).index_select(0, edges.query)  # (N,)
     memories = superpose(model.binding, edges, weights, vectors.roles, vectors.entities)  # (B, D)
     return torch.cat([memories, torch.ones_like(memories[:, :1])], dim=1)
+
+
+def _parts_played(edges: Edges, kinds: Float[Tensor, "roles de"]) -> Float[Tensor, "B roles"]:
+    """log(1 + n_ir), how often each entity plays each role."""
+    cells = edges.query * len(kinds) + edges.roles
+    counts = torch.bincount(cells, minlength=edges.num_queries * len(kinds))
+    return counts.view(edges.num_queries, len(kinds)).to(kinds.dtype).log1p()
 
 
 def _some_edges(edges: Edges, generator: torch.Generator) -> Edges:

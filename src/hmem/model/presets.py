@@ -38,7 +38,15 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # Exact recall of what is stored, in one step or two, and completion of what is not.
     "recall": {
-        "memory": {**TPR, **ASSEMBLED, "exact": True, "paths_per_role": 32, "readout_maps": 4, "identity": False},
+        "memory": {
+            **TPR,
+            **ASSEMBLED,
+            "exact": True,
+            "paths_per_role": 32,
+            "readout_maps": 4,
+            "own_bias": True,
+            "identity": False,
+        },
         "training": {"link_withholding": 0.5},
     },
 }

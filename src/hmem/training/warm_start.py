@@ -15,7 +15,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
-from hmem.model.placing import place
+from hmem.model.placing import place, place_by_roles
 from hmem.model.transplant import take_over
 from hmem.training.start import new_model, start_from_rules
 from hmem.training.state import State
@@ -49,6 +49,7 @@ def _place_newcomers(model: HMem, graph: FrozenIndex, trained: Int[Tensor, " n"]
     for start in range(0, len(newcomers), BATCH):
         some = newcomers[start : start + BATCH]
         edges = graph.lookup(some)
-        edges = edges.select(is_trained.index_select(0, edges.fillers))
-        found = edges.degree > 0
-        model.embeddings.entity[some[found]] = place(model, edges, vectors)[found]
+        near = edges.select(is_trained.index_select(0, edges.fillers))
+        rows = torch.where((near.degree > 0)[:, None], place(model, near, vectors), place_by_roles(model, edges))
+        found = rows.any(1)  # not so for a stranger whose relations are all new, too
+        model.embeddings.entity[some[found]] = rows[found]
