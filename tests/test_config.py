@@ -182,9 +182,9 @@ def test_a_settings_file_that_is_not_there(tmp_path: Path) -> None:
 def test_assignments() -> None:
     given = ["memory.entity_dim=80", " memory.binding = cconv ", "training.minutes=none", "memory.stiffness=inf"]
     assert parse_assignments(
-        [*given, "training.mask_known=false", "training.learning_rate=1e-3", "memory.kind=a=b"]
+        [*given, "training.mask_known=false", "training.learning_rate=1e-3", "memory.kind=a=b", "memory.margin=.3"]
     ) == {
-        "memory": {"entity_dim": 80, "binding": "cconv", "stiffness": math.inf, "kind": "a=b"},
+        "memory": {"entity_dim": 80, "binding": "cconv", "stiffness": math.inf, "kind": "a=b", "margin": 0.3},
         "training": {"minutes": None, "mask_known": False, "learning_rate": 1e-3},
     }
 

@@ -7,6 +7,7 @@ fit the others, is an error that says what would.
 import dataclasses
 import difflib
 import math
+import re
 import tomllib
 import types
 from collections.abc import Mapping
@@ -206,9 +207,11 @@ def _at_least(config: object, **bounds: int) -> None:
 
 
 def _literal(text: str) -> Any:
-    """A value as TOML would read it, or the bare word."""
+    """A value as TOML would read it, or the bare word; `.3` is a number, too."""
     if text.lower() in ("none", "null"):
         return None
+    if re.fullmatch(r"[+-]?\.[0-9]+", text):
+        return float(text)
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
