@@ -101,6 +101,7 @@ class TrainingConfig:
     link_withholding: float = 0.0  # how often every edge between the two entities is withheld, not only the fact
     identity_dropout: float = 0.0  # how often e_i is zeroed, as it is for an entity that comes later
     weight_decay: float = 0.0
+    fit_absence: bool = False  # in the end, shift the null slots to what suits the validation facts
     validate_every: int = 5  # epochs
     patience: int = 5  # validations without a better MRR before stopping
     validation_queries: int | None = 5000  # a fixed sample keeps validation cheap; None takes them all

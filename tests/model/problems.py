@@ -32,10 +32,10 @@ COMPLETED = [name for name in EXPLICIT if PRESETS[name]["memory"]["stiffness"] <
 
 
 def small(name: str, memory: dict[str, Any] | None = None, training: dict[str, Any] | None = None) -> Config:
-    """A preset in dimensions that a test can afford, changed where the caller says so."""
+    """A preset in dimensions that a test can afford, changed where the caller says so; trained and then left alone."""
     settings = preset(name)
     wide = settings["memory"]["binding"] != "tpr"
-    shrunk = {"memory": {"entity_dim": 6, "relation_dim": 6 if wide else 4}}
+    shrunk = {"memory": {"entity_dim": 6, "relation_dim": 6 if wide else 4}, "training": {"fit_absence": False}}
     return from_dict(Config, merge(settings, shrunk, {"memory": memory or {}, "training": training or {}}))
 
 

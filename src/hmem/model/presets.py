@@ -47,7 +47,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "own_bias": True,
             "identity": False,
         },
-        "training": {"link_withholding": 0.5},
+        "training": {"link_withholding": 0.5, "fit_absence": True},
     },
 }
 

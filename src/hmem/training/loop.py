@@ -19,6 +19,7 @@ from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing
 from hmem.model.query import Drop, Noise, Query, seed_for
+from hmem.training.absence import fit_absence
 from hmem.training.loss import answer_loss
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
@@ -131,10 +132,13 @@ class _Run:
         self._checkpoint()
         if state.best_weights is not None and reason != "interrupted":
             self.model.load_state_dict(state.best_weights)
+        best = state.best_figure
+        if self.training.fit_absence and self.hooks.validate is not None and reason != "interrupted":
+            best = fit_absence(self.model, self.hooks.validate)
         fit_placing(self.model, self.graph, self.training.seed)
         return Outcome(
             model=self.model.eval(),
-            best=state.best_figure,
+            best=best,
             epochs=state.step / self.steps_per_epoch,
             seconds=state.seconds,
             stopped=reason,
