@@ -14,6 +14,7 @@ from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.evaluation.baselines import Rules
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import report
+from hmem.evaluation.validation import Validator
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.registry import load_dataset
@@ -22,12 +23,19 @@ from hmem.model.index import FrozenIndex
 from hmem.model.placing import everybody
 from hmem.model.presets import preset
 from hmem.model.transplant import transplant
-from hmem.training.loop import train
+from hmem.training.loop import Hooks, Outcome, train
 
 SETTINGS = {
     "memory": {"entity_dim": 32, "relation_dim": 8, "paths_per_role": 200, "path_steps": 3},
     "training": {"batch_size": 256, "epochs": 6},
 }
+
+
+def fitted(config: Config, first: Dataset) -> Outcome:
+    """A model of the first graph; its null slots suit that graph's validation facts."""
+    validator = Validator(first, config.training.validation_queries)
+    hooks = Hooks(validate=lambda model: validator(ModelScorer(model, validator.graph)))
+    return train(config, first.train, first.num_entities, first.num_relations, hooks=hooks)
 
 
 def rules_on(first: Dataset, second: Dataset) -> Rules:
@@ -53,7 +61,7 @@ def main() -> None:
     config = from_dict(Config, merge(chosen, {"training": {"seed": given.seed}}))
     for name in given.sets:
         first, second = load_dataset(f"GraIL/{name}"), load_dataset(f"GraIL/{name}_ind")
-        outcome = train(config, first.train, first.num_entities, first.num_relations)
+        outcome = fitted(config, first)
         index = FrozenIndex(second.inference_graph("train"))
         model = transplant(outcome.model, first.vocab, second.vocab)
         extra = {"training_seconds": round(outcome.seconds, 1), "epochs": outcome.epochs}

@@ -39,7 +39,7 @@ class MemoryConfig:
     temperature: float = 1.0  # where the learned factor on the squared distance starts; near 10 for "cconv"
     exact: bool = False  # the exact channel and its null slot: recall without crosstalk (not in the paper)
     paths_per_role: int = 0  # how many paths may answer a role exactly where its edges do not; 0 for none
-    path_steps: int = 2  # the longest such path; 3 pays in sparse graphs and costs much in dense ones
+    path_steps: int = 2  # the longest such path; 3 or 4 pays in sparse graphs and costs much in dense ones
     readout_maps: int = 0  # linear maps, mixed for each asked role, through which answers are read (not in the paper)
     readout_damping: float = 0.0  # where γ starts, the power of its load that what is unbound is divided by; 0 for none
     own_bias: bool = False  # one learned number per asked role on the asked entity as its own answer (not in the paper)
@@ -69,8 +69,8 @@ class MemoryConfig:
             raise ConfigError(f"readout_damping={self.readout_damping} is of the read-out; set readout_maps too")
         if self.counted_bias and not self.role_bias:
             raise ConfigError("counted_bias=true is about where the role bias starts; set role_bias=true too")
-        if self.path_steps not in (2, 3):
-            raise ConfigError(f"path_steps={self.path_steps} must be 2 or 3")
+        if self.path_steps not in (2, 3, 4):
+            raise ConfigError(f"path_steps={self.path_steps} must be 2, 3 or 4")
         if self.paths_per_role and not self.exact:
             raise ConfigError(f"paths_per_role={self.paths_per_role} follows the exact channel; set exact=true too")
         if self.kind == "implicit" and self.exact:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hmem.errors import ConfigError
 from hmem.graph import paths
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.paths import PathRules, mine_paths
@@ -15,7 +16,7 @@ from hmem.graph.triples import as_triples
 from tests.oracles_graph import Fact, SetGraph
 
 FEW = settings(max_examples=15, deadline=None)
-Rule = tuple[int, ...]  # q, c₁, c₂ and perhaps c₃
+Rule = tuple[int, ...]  # q, c₁, c₂ and perhaps more
 
 
 def rules_of(found: PathRules) -> dict[Rule, float]:
@@ -55,12 +56,12 @@ def counted(facts: set[Fact], relations: int, longest: int) -> dict[Rule, tuple[
 graphs = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 1), st.integers(0, 6)), min_size=1, max_size=25)
 
 
-@pytest.mark.parametrize("longest", [2, 3])
+@pytest.mark.parametrize("longest", [2, 3, 4])
 @given(facts=graphs)
 @FEW
 def test_confidence_is_what_counting_by_hand_gives(longest: int, facts: set[Fact]) -> None:
     """With a sample that takes in every fact, nothing is estimated."""
-    found = rules_of(mine_paths(Neighborhoods.build(as_triples(sorted(facts)), 7, 2), 100, longest))
+    found = rules_of(mine_paths(Neighborhoods.build(as_triples(sorted(facts)), 7, 2), 400, longest))
     expected = {
         rule: (hits, tried) for rule, (hits, tried) in counted(facts, 2, longest).items() if hits >= paths.LEAST_HITS
     }
@@ -115,3 +116,11 @@ def test_a_graph_without_paths_has_no_rules() -> None:
     found = mine_paths(Neighborhoods.build(as_triples([(0, 0, 1)]), 2, 1), 3)
     assert (found.steps == -1).all()
     assert not found.confidence.any()
+
+
+def test_more_relations_than_a_rule_of_four_steps_can_name() -> None:
+    """Refused before anything is counted, in words: the keys of the rules would not fit into 64 bits."""
+    graph = Neighborhoods.build(as_triples([(0, 0, 1)]), 2, 800)
+    with pytest.raises(ConfigError, match="path_steps=4 is too many for 800 relations; try 3"):
+        mine_paths(graph, 8, 4)
+    assert len(mine_paths(graph, 8, 3).steps) == 1600

@@ -87,7 +87,9 @@ def _draw_paths(channel: PathChannel, relations: int) -> None:
     for role in range(2 * relations):
         drawn = {tuple(row) for row in torch.randint(2 * relations, (per_role - 1, length)).tolist()}
         if length > 2:
-            drawn = {(*row[:2], -1) if position % 2 else row for position, row in enumerate(sorted(drawn))}
+            some = {position: 2 + position // 2 % (length - 2) for position in range(1, per_role, 2)}
+            cut = (row[: some.get(position, length)] for position, row in enumerate(sorted(drawn)))
+            drawn = {(*row, *[-1] * (length - len(row))) for row in cut}
         channel.steps[role, : len(drawn)] = torch.tensor(sorted(drawn))
 
 

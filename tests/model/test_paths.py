@@ -34,7 +34,7 @@ def model_of(seed: int, steps: int = 2, per_role: int = 8) -> HMem:
     return random_model(small("recall", memory=memory).memory, seed)
 
 
-every_length = pytest.mark.parametrize("steps", [2, 3])
+every_length = pytest.mark.parametrize("steps", [2, 3, 4])
 
 
 @every_length

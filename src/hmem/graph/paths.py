@@ -1,4 +1,4 @@
-"""Rules of two or three steps: which walks through the graph lead where a single role would.
+"""Rules of several steps: which walks through the graph lead where a single role would.
 
 "The habitat of one's kind" is a path: from an entity along role c₁ to a neighbour, from there along c₂ to its
 neighbours. A path is a rule for role q if it often ends at an answer to q.
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from hmem.errors import ConfigError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
 
@@ -47,9 +48,11 @@ class Walks:
 def mine_paths(graph: Neighborhoods, per_role: int, steps: int = 2, seed: int = 0) -> PathRules:
     """The most reliable paths of 2 to `steps` steps for every role, found in a sample of its facts, each of which is
     left out of its own proof."""
+    base = graph.num_roles + 1
+    if base ** (steps + 1) * CHUNK >= 2**63:  # a rule of a fact is one integer
+        raise ConfigError(f"path_steps={steps} is too many for {graph.num_relations:,} relations; try {steps - 1}")
     rng = np.random.default_rng(seed)
     sample = _sample_facts(graph, max(FACTS_PER_ROLE, FACTS // max(1, graph.num_roles)), rng)
-    base = graph.num_roles + 1
     keys, hits = _count_hits(graph, sample, steps)
     keep = hits >= LEAST_HITS
     keys, hits = _strongest(keys[keep], hits[keep].astype(np.float64), base**steps, 4 * per_role)
