@@ -26,16 +26,9 @@ from hmem.model.transplant import transplant
 from hmem.training.loop import Hooks, Outcome, train
 
 SETTINGS = {
-    "memory": {"entity_dim": 32, "relation_dim": 8, "paths_per_role": 200, "path_steps": 3},
+    "memory": {"entity_dim": 32, "relation_dim": 8, "paths_per_role": 1000, "path_steps": 4},
     "training": {"batch_size": 256, "epochs": 6},
 }
-SPARSE = {"memory": {"paths_per_role": 1000, "path_steps": 4}}  # for the sets of WordNet, beside the above
-
-
-def config_for(name: str, assignments: list[str], seed: int) -> Config:
-    suited = SPARSE if name.startswith("WN18RR") else {}
-    settings = merge(preset("recall"), SETTINGS, suited, parse_assignments(assignments))
-    return from_dict(Config, merge(settings, {"training": {"seed": seed}}))
 
 
 def fitted(config: Config, first: Dataset) -> Outcome:
@@ -64,8 +57,9 @@ def main() -> None:
     parser.add_argument("--split", default="test", choices=("valid", "test"))
     parser.add_argument("--json")
     given = parser.parse_args()
+    chosen = merge(preset("recall"), SETTINGS, parse_assignments(given.assignments))
+    config = from_dict(Config, merge(chosen, {"training": {"seed": given.seed}}))
     for name in given.sets:
-        config = config_for(name, given.assignments, given.seed)
         first, second = load_dataset(f"GraIL/{name}"), load_dataset(f"GraIL/{name}_ind")
         outcome = fitted(config, first)
         index = FrozenIndex(second.inference_graph("train"))

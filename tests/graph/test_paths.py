@@ -28,18 +28,25 @@ def rules_of(found: PathRules) -> dict[Rule, float]:
     }
 
 
-def counted(facts: set[Fact], relations: int, longest: int) -> dict[Rule, tuple[int, int]]:
-    """How many facts each path proves, and how many walks it has from their entities; nothing through either end."""
+def counted(
+    facts: set[Fact], relations: int, longest: int, most_ways: int = paths.MOST_WAYS
+) -> dict[Rule, tuple[int, int]]:
+    """How many facts each path proves, and how many walks it has from their entities; nothing through either end, and
+    nothing that had more than `most_ways` neighbours to choose from, all steps multiplied."""
     graph = SetGraph(facts, relations)
     hits: Counter[Rule] = Counter()
     tried: Counter[Rule] = Counter()
 
-    def walks(at: int, length: int, ends: tuple[int, int]) -> Iterator[tuple[Rule, int]]:
+    def walks(at: int, length: int, ends: tuple[int, int], ways: int = 1) -> Iterator[tuple[Rule, int]]:
+        crowd = Counter(role for role, _ in graph.edges_of(at))
         for role, reached in graph.edges_of(at):
+            if ways * crowd[role] > most_ways:
+                continue
             if length == 1:
                 yield (role,), reached
             elif reached not in ends:
-                yield from (((role, *rest), end) for rest, end in walks(reached, length - 1, ends))
+                onwards = walks(reached, length - 1, ends, ways * crowd[role])
+                yield from (((role, *rest), end) for rest, end in onwards)
 
     for head, relation, tail in facts:
         for entity, role, answer in ((head, relation + relations, tail), (tail, relation, head)):
@@ -56,15 +63,17 @@ def counted(facts: set[Fact], relations: int, longest: int) -> dict[Rule, tuple[
 graphs = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 1), st.integers(0, 6)), min_size=1, max_size=25)
 
 
+@pytest.mark.parametrize("most_ways", [paths.MOST_WAYS, 6])
 @pytest.mark.parametrize("longest", [2, 3, 4])
 @given(facts=graphs)
 @FEW
-def test_confidence_is_what_counting_by_hand_gives(longest: int, facts: set[Fact]) -> None:
+def test_confidence_is_what_counting_by_hand_gives(longest: int, most_ways: int, facts: set[Fact]) -> None:
     """With a sample that takes in every fact, nothing is estimated."""
-    found = rules_of(mine_paths(Neighborhoods.build(as_triples(sorted(facts)), 7, 2), 400, longest))
-    expected = {
-        rule: (hits, tried) for rule, (hits, tried) in counted(facts, 2, longest).items() if hits >= paths.LEAST_HITS
-    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "MOST_WAYS", most_ways)
+        found = rules_of(mine_paths(Neighborhoods.build(as_triples(sorted(facts)), 7, 2), 400, longest))
+    every = counted(facts, 2, longest, most_ways)
+    expected = {rule: (hits, tried) for rule, (hits, tried) in every.items() if hits >= paths.LEAST_HITS}
     assert set(found) == set(expected)
     for rule, (hits, tried) in expected.items():
         assert found[rule] == pytest.approx(min(1.0, hits / (tried + paths.DOUBT)))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 
-from hmem.graph.paths import MOST_AT_A_STEP
+from hmem.graph.paths import MOST_AT_A_STEP, MOST_WAYS
 from hmem.model.explain import explain
 from hmem.model.hmem import HMem
 from hmem.model.index import LiveIndex
@@ -131,6 +131,29 @@ def test_a_crowded_step_is_not_taken() -> None:
         answer = model.answer(ask((origin, 0)), index_of(facts, many + 3, 1), model.embeddings())
         assert answer.reached is not None
         assert int((answer.reached.log_edge > -math.inf).sum()) == expected
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("fan_outs", [(3, 4, 5, 2), (1, 60, 1, 1), (5, 1, 1, 12)])
+def test_no_more_walks_than_ways_are_allowed(fan_outs: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a tree every walk has the same ways. With one way less allowed the last of its steps is not taken."""
+    layers, facts = [[0]], []
+    for fan_out in fan_outs:
+        first = layers[-1][-1] + 1
+        layers.append(list(range(first, first + fan_out * len(layers[-1]))))
+        facts += [(layers[-2][n // fan_out], 0, node) for n, node in enumerate(layers[-1])]
+    entities = layers[-1][-1] + 1
+    model = random_model(small("recall", memory={"paths_per_role": 2, "path_steps": 4}).memory, 0, entities, 1)
+    only_rule(model, 0, 1, 1, 1, 1)
+    for allowed, expected in (
+        (MOST_WAYS, len(layers[-1])),
+        (len(layers[-1]), len(layers[-1])),
+        (len(layers[-1]) - 1, 0),
+    ):
+        monkeypatch.setattr("hmem.model.paths.MOST_WAYS", allowed)
+        answer = model.answer(ask((0, 0)), index_of(facts, entities, 1), model.embeddings())
+        assert answer.reached is not None
+        assert len(answer.reached.fillers) == expected
 
 
 @torch.no_grad()

@@ -14,6 +14,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
 
 MOST_AT_A_STEP = 200  # neighbours in one role; a step that leads to more says little about any of them
+MOST_WAYS = MOST_AT_A_STEP**2  # neighbours of all steps multiplied, so a rule has no more walks than that from anybody
 FACTS_PER_ROLE = 100  # that rules are looked for in, at least
 FACTS = 40_000  # in all, shared among the roles
 BODIES_PER_ROLE, BODIES = 30, 10_000  # the same for entities whose walks are counted
@@ -40,9 +41,10 @@ class Walks:
     fact: Ints
     at: Ints
     key: Ints  # roles + 1 as digits in base 2R + 1
+    ways: Ints  # how many neighbours each step could choose from, multiplied
 
     def select(self, kept: np.ndarray) -> "Walks":
-        return Walks(self.fact[kept], self.at[kept], self.key[kept])
+        return Walks(self.fact[kept], self.at[kept], self.key[kept], self.ways[kept])
 
 
 def mine_paths(graph: Neighborhoods, per_role: int, steps: int = 2, seed: int = 0) -> PathRules:
@@ -83,14 +85,16 @@ def _count_hits(graph: Neighborhoods, sample: Sample, steps: int) -> tuple[Ints,
         place = far.owner * graph.num_entities + far.fillers  # who is one step before which fact's answer
         order = np.argsort(place, kind="stable")
         place, last = place[order], last[order]
-        walks = Walks(np.arange(len(entity)), entity, np.zeros(len(entity), dtype=np.int64))
+        nowhere = np.zeros(len(entity), dtype=np.int64)
+        walks = Walks(np.arange(len(entity)), entity, nowhere, nowhere + 1)
         for length in range(2, steps + 1):
             walks = _step(graph, walks, entity, answer)
             here = walks.fact * graph.num_entities + walks.at
             low, high = np.searchsorted(place, here), np.searchsorted(place, here, side="right")
             source, hit = _expand(low, high - low)
             low, high = graph.answer_ranges(walks.at[source], last[hit])
-            source, hit = source[high - low <= MOST_AT_A_STEP], hit[high - low <= MOST_AT_A_STEP]
+            allowed = high - low <= most_at_a_step(walks.ways[source])
+            source, hit = source[allowed], hit[allowed]
             path = walks.key[source] * base + last[hit] + 1
             rule = (role[walks.fact[source]] * base**length + path) * base ** (steps - length)
             once = np.unique(rule * CHUNK + walks.fact[source]) // CHUNK  # a fact counts once, by however many ways
@@ -108,9 +112,16 @@ def _step(graph: Neighborhoods, walks: Walks, entity: Ints, answer: Ints) -> Wal
     roles = edges.roles.astype(np.int64)
     crowd = np.bincount(edges.owner * graph.num_roles + roles)[edges.owner * graph.num_roles + roles]
     fact = walks.fact[edges.owner]
-    apart = (edges.fillers != entity[fact]) & (edges.fillers != answer[fact]) & (crowd <= MOST_AT_A_STEP)
+    ways = walks.ways[edges.owner]
+    apart = (edges.fillers != entity[fact]) & (edges.fillers != answer[fact]) & (crowd <= most_at_a_step(ways))
     key = walks.key[edges.owner] * (graph.num_roles + 1) + roles + 1
-    return Walks(fact, edges.fillers.astype(np.int64), key).select(apart)
+    return Walks(fact, edges.fillers.astype(np.int64), key, ways * crowd).select(apart)
+
+
+def most_at_a_step(ways: Ints) -> Ints:
+    """How many neighbours the next step of a walk may choose from, after that many ways."""
+    allowed: Ints = np.minimum(MOST_AT_A_STEP, MOST_WAYS // ways)
+    return allowed
 
 
 def _count_walks(
@@ -129,6 +140,7 @@ def _count_walks(
         low, high = np.searchsorted(asked, roles[rows]), np.searchsorted(asked, roles[rows], side="right")
         fact, rule = _expand(low, high - low)
         at = entities[rows][fact]
+        ways = np.ones(len(at), dtype=np.int64)
         for step in range(steps):
             role = keys[rule] // base ** (steps - 1 - step) % base - 1
             ends = role < 0  # of a shorter path: the walks that came so far are all there are
@@ -136,14 +148,15 @@ def _count_walks(
             goes_on = ~ends
             if step > 0:  # through either end of the fact would be through its own proof
                 goes_on &= (at != entities[rows][fact]) & (at != answers[rows][fact])
-            fact, rule, at, role = fact[goes_on], rule[goes_on], at[goes_on], role[goes_on]
+            fact, rule, at, role, ways = fact[goes_on], rule[goes_on], at[goes_on], role[goes_on], ways[goes_on]
             low, high = graph.answer_ranges(at, role)
-            width = np.where(high - low <= MOST_AT_A_STEP, high - low, 0)
+            width = np.where(high - low <= most_at_a_step(ways), high - low, 0)
             if step == steps - 1:
                 counts += np.bincount(rule, width, len(keys))
                 break
             source, position = _expand(low, width)
             fact, rule, at = fact[source], rule[source], graph.fillers[position].astype(np.int64)
+            ways = (ways * width)[source]
     return counts, share[asked]
 
 

@@ -20,7 +20,7 @@ class Index(Protocol):
     def lookup(self, entities: Int[Tensor, " B"]) -> Edges: ...
 
     def follow(
-        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: int
+        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: Int[Tensor, " n"]
     ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
         """The fillers of one role of each entity end to end, and which of the entities each belongs to; none of a role
         that has more than `most`."""
@@ -56,7 +56,7 @@ class FrozenIndex:
         return owner * self._num_roles + self._roles
 
     def follow(
-        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: int
+        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: Int[Tensor, " n"]
     ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
         wanted = entities * self._num_roles + roles
         low = torch.searchsorted(self._keys, wanted)
@@ -86,7 +86,7 @@ class LiveIndex:
         return Edges(roles=roles, fillers=fillers, query=query, num_queries=len(entities))
 
     def follow(
-        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: int
+        self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: Int[Tensor, " n"]
     ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
         through, row = torch.unique(entities, return_inverse=True)
         edges = self.lookup(through)

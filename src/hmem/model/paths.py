@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from hmem.graph.paths import MOST_AT_A_STEP
+from hmem.graph.paths import MOST_AT_A_STEP, MOST_WAYS
 from hmem.memory.counting import log_odds
 from hmem.memory.exact import Copied, Liking, Seen, copy
 from hmem.memory.superpose import Edges
@@ -59,7 +59,7 @@ class PathChannel(nn.Module):
 
     def follow(self, query: Query, edges: Edges, absent: Bool[Tensor, " N"], graph: Index) -> Walks:
         """Every walk along a path of the table from the asked entities, by edges that are not absent."""
-        edge, rule = self._first_steps(query, edges, absent)
+        edge, rule, ways = self._first_steps(query, edges, absent)
         table = self.steps.flatten(0, 1)  # (2R·K, L)
         nodes = edges.fillers.index_select(0, edge)[:, None]  # (P, 1)
         done = []
@@ -68,12 +68,13 @@ class PathChannel(nn.Module):
             ends = role < 0
             if step > 1:
                 done.append((edge[ends], rule[ends], nodes[ends]))
-            edge, rule, nodes, role = edge[~ends], rule[~ends], nodes[~ends], role[~ends]
-            source, reached = graph.follow(nodes[:, -1], role, MOST_AT_A_STEP)
-            edge, rule, role = (each.index_select(0, source) for each in (edge, rule, role))
+            edge, rule, nodes, role, ways = (each[~ends] for each in (edge, rule, nodes, role, ways))
+            source, reached = graph.follow(nodes[:, -1], role, (MOST_WAYS // ways).clamp_max(MOST_AT_A_STEP))
+            ways = ways * torch.bincount(source, minlength=len(ways))  # (P,)
+            edge, rule, role, ways = (each.index_select(0, source) for each in (edge, rule, role, ways))
             nodes = torch.cat([nodes.index_select(0, source), reached[:, None]], dim=1)  # (P, step + 1)
             sound = ~self._goes_back(query, edges, edge, rule, nodes, role)
-            edge, rule, nodes = edge[sound], rule[sound], nodes[sound]
+            edge, rule, nodes, ways = (each[sound] for each in (edge, rule, nodes, ways))
         done.append((edge, rule, nodes))
         length = table.shape[1]
         padded = [torch.nn.functional.pad(each, (0, length - each.shape[1]), value=-1) for _, _, each in done]
@@ -97,8 +98,8 @@ class PathChannel(nn.Module):
 
     def _first_steps(
         self, query: Query, edges: Edges, absent: Bool[Tensor, " N"]
-    ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
-        """Which edges begin which paths of the asked role."""
+    ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"], Int[Tensor, " P"]]:
+        """Which edges begin which paths of the asked role, and how many edges each had to choose from."""
         stride = self.num_roles + 1  # one key more than roles: an empty place comes after all of them
         first = self.steps[:, :, 0]
         each = torch.arange(self.num_roles, device=first.device)[:, None]
@@ -108,7 +109,8 @@ class PathChannel(nn.Module):
         counts = torch.searchsorted(keys, body, right=True) - low
         bag = edges.bags.of_edge
         crowd = torch.bincount(bag, minlength=len(edges.bags.roles)).index_select(0, bag)
-        return expand(low, counts.masked_fill(absent | (crowd > MOST_AT_A_STEP), 0))
+        edge, rule = expand(low, counts.masked_fill(absent | (crowd > MOST_AT_A_STEP), 0))
+        return edge, rule, crowd.index_select(0, edge)
 
     def _goes_back(
         self,
