@@ -93,7 +93,7 @@ def _count_hits(graph: Neighborhoods, sample: Sample, steps: int) -> tuple[Ints,
             low, high = np.searchsorted(place, here), np.searchsorted(place, here, side="right")
             source, hit = _expand(low, high - low)
             low, high = graph.answer_ranges(walks.at[source], last[hit])
-            allowed = high - low <= most_at_a_step(walks.ways[source])
+            allowed = high - low <= _most_at_a_step(walks.ways[source])
             source, hit = source[allowed], hit[allowed]
             path = walks.key[source] * base + last[hit] + 1
             rule = (role[walks.fact[source]] * base**length + path) * base ** (steps - length)
@@ -113,12 +113,12 @@ def _step(graph: Neighborhoods, walks: Walks, entity: Ints, answer: Ints) -> Wal
     crowd = np.bincount(edges.owner * graph.num_roles + roles)[edges.owner * graph.num_roles + roles]
     fact = walks.fact[edges.owner]
     ways = walks.ways[edges.owner]
-    apart = (edges.fillers != entity[fact]) & (edges.fillers != answer[fact]) & (crowd <= most_at_a_step(ways))
+    apart = (edges.fillers != entity[fact]) & (edges.fillers != answer[fact]) & (crowd <= _most_at_a_step(ways))
     key = walks.key[edges.owner] * (graph.num_roles + 1) + roles + 1
     return Walks(fact, edges.fillers.astype(np.int64), key, ways * crowd).select(apart)
 
 
-def most_at_a_step(ways: Ints) -> Ints:
+def _most_at_a_step(ways: Ints) -> Ints:
     """How many neighbours the next step of a walk may choose from, after that many ways."""
     allowed: Ints = np.minimum(MOST_AT_A_STEP, MOST_WAYS // ways)
     return allowed
@@ -150,7 +150,7 @@ def _count_walks(
                 goes_on &= (at != entities[rows][fact]) & (at != answers[rows][fact])
             fact, rule, at, role, ways = fact[goes_on], rule[goes_on], at[goes_on], role[goes_on], ways[goes_on]
             low, high = graph.answer_ranges(at, role)
-            width = np.where(high - low <= most_at_a_step(ways), high - low, 0)
+            width = np.where(high - low <= _most_at_a_step(ways), high - low, 0)
             if step == steps - 1:
                 counts += np.bincount(rule, width, len(keys))
                 break
