@@ -236,7 +236,10 @@ def runs(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
     if not found:
         yield "None yet."
         return
-    yield "Epochs and seconds are those of training, with up to thirteen other trainings on the same device.\n"
+    yield (
+        "Epochs and seconds are those of training, with up to thirteen other trainings on the same device. What comes\n"
+        "after it, such as the five to eleven validations of `fit_absence`, is not counted.\n"
+    )
     yield "| dataset | row | seed | parameters | epochs | seconds | device | commit |"
     yield "|---|---|---:|---:|---:|---:|---|---|"
     for dataset, name, seed, line in found:

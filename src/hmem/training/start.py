@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from hmem.config import Config, TrainingConfig
+from hmem.errors import ConfigError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.paths import mine_paths
 from hmem.graph.rules import mine, share_of_loops
@@ -15,9 +16,16 @@ from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.query import seed_for
 
+MOST_RELATIONS = 16_000  # of an explicit memory: a table of every two roles then takes 4 GB
+
 
 def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
     """A model with the starting weights that the seed determines, whatever the device."""
+    if num_relations > MOST_RELATIONS and config.memory.kind == "explicit":
+        raise ConfigError(
+            f"{num_relations:,} relations are too many for explicit memories, which compare every two of them; "
+            "is a column of names read as relations?"
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for("weights", config.training.seed))
         return HMem(config.memory, num_entities, num_relations)
