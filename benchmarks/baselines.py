@@ -10,11 +10,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from hmem.analysis.results import append_line
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import GraphName
 from hmem.graph.registry import load_dataset
+from hmem.reproduction.results import append_line
 
 RELATIONS_KEPT = 10
 GRAPHS: tuple[GraphName, ...] = ("train", "train+valid")

@@ -16,10 +16,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from hmem.analysis.results import append_line
 from hmem.memory.completion import bound_scale
 from hmem.memory.conjugate_gradient import solve, steps_needed
 from hmem.memory.harmony import complete, local_weight
+from hmem.reproduction.results import append_line
 
 STIFFNESS, MARGIN, TOLERANCE = 1.0, 0.25, 1e-6
 

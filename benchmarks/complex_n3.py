@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hmem.analysis.results import append_line, line_of
 from hmem.evaluation.report import report
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import load_dataset
 from hmem.graph.triples import right_role
+from hmem.reproduction.results import append_line, line_of
 
 START = 1e-3  # the scale of the first vectors, as published
 

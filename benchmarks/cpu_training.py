@@ -17,13 +17,13 @@ from pathlib import Path
 import torch
 from rank_throughput import write_files
 
-from hmem.analysis.results import append_line
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.model.presets import preset
+from hmem.reproduction.results import append_line
 from hmem.training.loop import train
 
 SETTINGS = {

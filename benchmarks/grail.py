@@ -9,7 +9,6 @@ second, whose entities are all new, among all of its entities. Nothing is chosen
 import argparse
 from pathlib import Path
 
-from hmem.analysis.results import append_line, line_of
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.evaluation.baselines import Rules
 from hmem.evaluation.metrics import MRR
@@ -22,7 +21,8 @@ from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import everybody
 from hmem.model.presets import preset
-from hmem.model.transplant import transplant
+from hmem.model.renumber import renumber
+from hmem.reproduction.results import append_line, line_of
 from hmem.training.loop import Hooks, Outcome, train
 
 SETTINGS = {
@@ -63,7 +63,7 @@ def main() -> None:
         first, second = load_dataset(f"GraIL/{name}"), load_dataset(f"GraIL/{name}_ind")
         outcome = fitted(config, first)
         index = FrozenIndex(second.inference_graph("train"))
-        model = transplant(outcome.model, first.vocab, second.vocab)
+        model = renumber(outcome.model, first.vocab, second.vocab)
         extra = {"training_seconds": round(outcome.seconds, 1), "epochs": outcome.epochs}
         made = [
             report(

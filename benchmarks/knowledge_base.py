@@ -22,13 +22,13 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from hmem.analysis.results import append_line
 from hmem.config import Config, from_dict, merge
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.knowledge.base import KnowledgeBase
 from hmem.model.checkpoint import SavedModel, save
 from hmem.model.presets import preset
+from hmem.reproduction.results import append_line
 from hmem.training.start import new_model, start_from_rules
 
 RELATIONS = 50
@@ -78,21 +78,21 @@ def measure(folder: Path) -> dict[str, float]:
     opened = time.perf_counter()
     kb.predict("entity 0", "relation 0")
     answered = time.perf_counter()
-    adding, asking = [], []
+    adding, session = [], []
     for number in range(ADDS):
         newcomer, neighbor = f"newcomer {number}", f"entity {rng.integers(1000)}"
         begun = time.perf_counter()
         kb.add(newcomer, "relation 1", neighbor, source="benchmark")
         added = time.perf_counter()
         kb.predict(newcomer, "relation 2")  # raises if the fact were not there yet
-        asking.append(time.perf_counter() - added)
+        session.append(time.perf_counter() - added)
         adding.append(added - begun)
     return {
         "open_seconds": opened - started,
         "open_and_answer_seconds": answered - started,
         "add_milliseconds": 1e3 * median(adding),
-        "predict_milliseconds": 1e3 * median(asking),
-        "predict_milliseconds_p99": 1e3 * float(np.quantile(asking, 0.99)),
+        "predict_milliseconds": 1e3 * median(session),
+        "predict_milliseconds_p99": 1e3 * float(np.quantile(session, 0.99)),
         "peak_memory_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
 

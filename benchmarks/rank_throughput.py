@@ -20,12 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hmem.analysis.results import append_line
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import queries_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import load_dataset
+from hmem.reproduction.results import append_line
 
 DIM = 200
 

@@ -7,10 +7,10 @@ import argparse
 import time
 from pathlib import Path
 
-from hmem.analysis.results import append_line
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
+from hmem.reproduction.results import append_line
 
 
 def main() -> None:

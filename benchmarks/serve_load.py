@@ -24,9 +24,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hmem.analysis.results import append_line
-from hmem.knowledge.records import Names3
-from hmem.knowledge.store import Store
+from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.store import Store
+from hmem.reproduction.results import append_line
 
 SETTINGS = ("entity_dim=48", "relation_dim=10", "paths_per_role=64", "path_steps=3")  # those of `hmem demo`
 TRAINING = ("epochs=1", "batch_size=256", "negatives=500")

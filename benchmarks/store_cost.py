@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from hmem.knowledge.records import Names3
-from hmem.knowledge.store import Store
+from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.store import Store
 
 ENTITIES_PER_FACT, RELATIONS = 0.2, 200
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import torch
 
-from hmem.analysis.results import append_line
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.model.presets import preset
+from hmem.reproduction.results import append_line
 from hmem.training.loop import train
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     config = from_dict(Config, merge(preset(given.preset), parse_assignments(given.assignments)))
     dataset = load_dataset(given.data)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    # The device's own start is not training, nor are the seconds in which torch imports its compiler for an optimiser.
+    # The device's own start is not training, nor are the seconds in which torch imports its compiler for an optimizer.
     torch.optim.Adam([torch.zeros(1, device=device, requires_grad=True)])
     started = time.perf_counter()
     outcome = train(config, dataset.train, dataset.num_entities, dataset.num_relations, device=device)

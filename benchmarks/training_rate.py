@@ -1,7 +1,7 @@
 """How many facts a second does training take in, and where does the time go?
 
 Trains a few hundred steps on a dataset and reports facts per second, then the share of each stage: looking edges up,
-weighing them, superposing or recalling, completing, scoring with the loss, the backward pass and the optimiser.
+weighing them, superposing or recalling, completing, scoring with the loss, the backward pass and the optimizer.
 
     python benchmarks/training_rate.py FB15K --preset tpr-inf --set memory.entity_dim=150 [--steps 200] [--json PATH]
 """
@@ -15,11 +15,11 @@ from typing import Any
 
 import torch
 
-from hmem.analysis.results import append_line
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.graph.registry import load_dataset
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.presets import preset
+from hmem.reproduction.results import append_line
 from hmem.training import loop
 
 
@@ -97,7 +97,7 @@ def main() -> None:
         watch.wrap(run.model.completion, "forward", "completion")
         watch.wrap(loop, "answer_loss", "scoring")
         watch.wrap(torch.Tensor, "backward", "backward")
-        watch.wrap(run.optimizer, "step", "optimiser")
+        watch.wrap(run.optimizer, "step", "optimizer")
         watch.on = True
         synchronize()
         started = time.perf_counter()

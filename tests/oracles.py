@@ -52,7 +52,7 @@ def superpose_looped(
 def superpose_padded(
     name: str, edges: list[tuple[int, int, int]], weights: Tensor, roles: Tensor, entities: Tensor, num_queries: int
 ) -> Tensor:
-    """As the authors do it: every neighbourhood filled up to the longest with edges of weight 0."""
+    """As the authors do it: every neighborhood filled up to the longest with edges of weight 0."""
     mine = [[c for c, edge in enumerate(edges) if edge[0] == query] for query in range(num_queries)]
     longest = max(len(some) for some in mine)
     memories = []

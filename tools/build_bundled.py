@@ -12,9 +12,9 @@ How the slice is cut:
 1. Four trees: everything below the ROOTS, breadth-first, down to DEPTH levels.
 2. Their known part: the synsets that occur in WordNet's sense-tagged texts, and those always KEPT; their direct kinds,
    named examples, parts and the groups they belong to; the hypernyms of all these, up to `entity.n.01`.
-3. Bridges, in two rounds: synsets anywhere in WordNet with two neighbours in what we have, or with one if they are
+3. Bridges, in two rounds: synsets anywhere in WordNet with two neighbors in what we have, or with one if they are
    verbs, adjectives or adverbs that occur in the tagged texts.
-4. A core: the synset that is worth least (few neighbours left, not in the tagged texts) is taken away, again and again,
+4. A core: the synset that is worth least (few neighbors left, not in the tagged texts) is taken away, again and again,
    until each tree and each other part of speech is down to its size in SIZES; then the largest connected component.
 """
 
@@ -66,7 +66,7 @@ WHOLES = {"_has_part", "_part_of", "_member_holonym"}
 ROOTS = {"animal.n.01": 1150, "body_part.n.01": 450, "artifact.n.01": 2050, "biological_group.n.01": 300}
 SIZES = {**ROOTS, "n": 500, "v": 450, "a": 200}
 DEPTH = 9
-COMMON = {"v": 10, "a": 1}  # occurrences in the tagged texts from which a word is a bridge with a single neighbour
+COMMON = {"v": 10, "a": 1}  # occurrences in the tagged texts from which a word is a bridge with a single neighbor
 HELDOUT = 300
 
 # Always kept: what the documentation asks about, and animals and things that a reader looks for first but that the
@@ -250,7 +250,7 @@ def _peel(
     kept: Set[str],
     sizes: Mapping[str, int],
 ) -> set[str]:
-    """Take away the synset of least worth plus neighbours left while its group is too large; of equals, the longest."""
+    """Take away the synset of least worth plus neighbors left while its group is too large; of equals, the longest."""
     left = set(neighbors)
     value = {name: worth[name] + len(neighbors[name]) for name in left}
     excess = Counter(group.values())
@@ -263,7 +263,7 @@ def _peel(
     while heap:
         claimed, *_, name = heapq.heappop(heap)
         if name not in left or claimed != value[name] or excess[group[name]] <= 0:
-            continue  # an old entry (the synset is gone, or has lost neighbours since), or a group of the right size
+            continue  # an old entry (the synset is gone, or has lost neighbors since), or a group of the right size
         left.remove(name)
         excess[group[name]] -= 1
         for other in neighbors[name] & left:

@@ -3,7 +3,7 @@
     python tools/write_cli_docs.py            write it
     python tools/write_cli_docs.py --check    leave with 1 if it is not what would be written
 
-The text is typer's plain help at a fixed width: neither the terminal nor its colours have a part in it. Its wording
+The text is typer's plain help at a fixed width: neither the terminal nor its colors have a part in it. Its wording
 (`<str>`, `{data}`) is that of the typer version in constraints.txt.
 """
 
@@ -51,7 +51,7 @@ An error is one line on standard error that begins with `hmem:`.
 
 def commands(command: Any, name: str, parent: Any = None) -> Iterator[tuple[str, Any]]:
     """Every command below and including `command`, with the context that its help is made in; groups come first."""
-    command.rich_markup_mode = None  # boxes and colours off
+    command.rich_markup_mode = None  # boxes and colors off
     context = command.context_class(
         command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH
     )

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hmem.analysis.comparison import PAPERS_PROTOCOL, Comparison, Entry, compare, share, table_lines
-from hmem.analysis.degree import BINS, PAPER
-from hmem.analysis.parts import parts_of
-from hmem.analysis.results import TRAINED_APART, Line, find_baseline, find_run, read_lines
-from hmem.analysis.rows import GRAPHS, METRICS, Row, Run, load_rows
-from hmem.analysis.studies import StudyName, find_study, runs_compared
+from hmem.figures.degree import BINS, PAPER
+from hmem.reproduction.comparison import PAPERS_PROTOCOL, Comparison, Entry, compare, share, table_lines
+from hmem.reproduction.link_breakdown import parts_of
+from hmem.reproduction.paper_rows import GRAPHS, METRICS, Row, Run, load_rows
+from hmem.reproduction.results import TRAINED_APART, Line, find_baseline, find_run, read_lines
+from hmem.reproduction.studies import StudyName, find_study, runs_compared
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
@@ -54,7 +54,7 @@ def page(rows: Sequence[Row], lines: Sequence[Line]) -> str:
     titles = [title_of(each) for each in found]
     sections = {title: list(section(each)) for title, each in zip(titles, found, strict=True)}
     sections |= {"Recall and completion": list(parts(rows, lines))}
-    sections |= {"Neighbourhood size": list(degree(rows, lines)), "Facts that arrive": list(growth(rows, lines))}
+    sections |= {"Neighborhood size": list(degree(rows, lines)), "Facts that arrive": list(growth(rows, lines))}
     sections |= {"The runs": list(runs(rows, lines))}
     contents = "\n".join(f"- [{title}](#{anchor(title)})" for title in sections)
     return "\n".join([HEADER, f"{contents}\n", *("\n".join([f"## {each}\n", *sections[each]]) for each in sections)])
@@ -140,18 +140,18 @@ def parts(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
 
 
 def degree(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
-    """How MRR depends on the number of neighbours of the asked entity."""
+    """How MRR depends on the number of neighbors of the asked entity."""
     yield (
-        "`hmem reproduce degree`. The paper says that explicit memories get better as neighbourhoods grow, and\n"
+        "`hmem reproduce degree`. The paper says that explicit memories get better as neighborhoods grow, and\n"
         "implicit ones worse. The last column is the slope of the fitted line: how much MRR changes if an entity has\n"
-        "twice as many neighbours, with a 95 % interval over entities.\n"
+        "twice as many neighbors, with a 95 % interval over entities.\n"
     )
     for dataset in ("WN18", "FB15K"):
         line = find_study(lines, "degree", dataset)
         if line is None:
             yield f"{dataset}: not run yet.\n"
             continue
-        yield f"### {dataset}, MRR by the number of neighbours\n"
+        yield f"### {dataset}, MRR by the number of neighbors\n"
         yield f"{models_of('degree', line, rows, lines)}\n"
         yield f"| model | memory | protocol | {' | '.join(BINS)} | per doubling |"
         yield f"|---|---|---|{'---:|' * (len(BINS) + 1)}"
@@ -219,7 +219,7 @@ def _trend(row: Line, kind: str) -> str:
         return "no slope that can be told from chance."
     rises = row["slope_low"] > 0
     agrees = rises == (kind == "explicit")
-    return f"{'better' if rises else 'worse'} with more neighbours, {'as' if agrees else 'not as'} the paper says."
+    return f"{'better' if rises else 'worse'} with more neighbors, {'as' if agrees else 'not as'} the paper says."
 
 
 def runs(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:

@@ -31,7 +31,7 @@ class MemoryConfig:
     weighting: Literal["learned", "mean"] = "learned"  # "mean" gives each edge 1/degree, as ERAvg does
     role_bias: bool = False  # one more learned number per pair of roles inside the sigmoid; helps on FB15K
     counted_bias: bool = False  # that number starts from how often the two roles meet, and is not decayed
-    max_neighbors: int | None = None  # k; the paper keeps 200, None keeps the whole neighbourhood
+    max_neighbors: int | None = None  # k; the paper keeps 200, None keeps the whole neighborhood
     stiffness: float = math.inf  # λ; inf leaves memories as assembled
     margin: float = 0.25  # ε in ‖W_i‖ ≤ λ − ε, the value of the authors' code
     local_weight: bool = True  # False is the paper's global-weight ablation: f = 1

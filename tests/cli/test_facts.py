@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from hmem.knowledge.store import Store
+from hmem.knowledge.store.store import Store
 from tests.cli.conftest import Command, tabbed
 from tests.conftest import TOY_TRAIN
 

@@ -115,7 +115,7 @@ def test_degree(here: Path) -> None:
     one, other = save_model(here / "one", "toy", "tpr"), save_model(here / "two", "toy", "tpr-im", "implicit")
     out = done("degree", "--model", one, "--model", other, "--data", "toy", "--device", "cpu")
     written(here / "figures", "degree", "degree", "degree-bins", "degree-lines")
-    assert "toy, test: MRR by the number of neighbours" in out
+    assert "toy, test: MRR by the number of neighbors" in out
     found = rows(here / "figures" / "degree-bins.csv")
     assert list(dict.fromkeys((row["model"], row["kind"]) for row in found)) == [
         ("tpr", "explicit"), ("tpr-im", "implicit"), ("rules", "baseline"),
@@ -125,7 +125,7 @@ def test_degree(here: Path) -> None:
     rules = {row["protocol"]: row for row in found if (row["model"], row["neighbors"]) == ("rules", "0–99")}
     for protocol in ("all", "typed"):
         assert float(rules[protocol]["mrr"]) == pytest.approx(expected[protocol][MRR], abs=1e-5)
-    assert found[1]["mrr"] == ""  # nobody has a hundred neighbours
+    assert found[1]["mrr"] == ""  # nobody has a hundred neighbors
 
 
 def test_models_of_one_preset_go_by_their_folders(here: Path) -> None:

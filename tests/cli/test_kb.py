@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hmem.knowledge.attached import Attached
-from hmem.knowledge.store import Store
+from hmem.knowledge.model_link import ModelLink
+from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import load
 from tests.cli.conftest import QUICK, Command, tabbed
 from tests.conftest import TOY_TRAIN
@@ -22,11 +22,11 @@ def labels(out: str) -> dict[str, str]:
     return {line[:15].strip(): line[15:].strip() for line in out.splitlines() if line.strip()}
 
 
-def model_of(kb: str) -> Attached:
+def model_of(kb: str) -> ModelLink:
     with Store.open(kb) as store:
-        attached = Attached.of(store)
-    assert attached is not None
-    return attached
+        link = ModelLink.of(store)
+    assert link is not None
+    return link
 
 
 # create
@@ -185,8 +185,8 @@ def test_train_from_makes_a_model_of_the_present_facts_and_swaps_it_in(command: 
     assert (saved.preset, saved.config.memory.entity_dim, saved.config.training.epochs) == ("recall", 8, 2)
     assert {"dire_wolf.n.01"} <= set(saved.vocab.entities)
     assert "eats" in saved.vocab.relations
-    attached = model_of(zoo)
-    assert (attached.folder, attached.trained_until) == (Path("next").resolve(), 4)
+    link = model_of(zoo)
+    assert (link.folder, link.trained_until) == (Path("next").resolve(), 4)
     assert command("predict", zoo, "dire_wolf.n.01", "eats").code == 0
 
 
@@ -233,13 +233,13 @@ def test_a_model_that_cannot_be_put_in_place_is_not_lost(
     command: Command, zoo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hmem.errors import StoreError
-    from hmem.knowledge import attached
+    from hmem.knowledge import model_link as link
 
     def refuse(*_: object, **__: object) -> None:
         raise StoreError("zoo.kb is being written by another process")
 
     with monkeypatch.context() as patched:
-        patched.setattr(attached, "attach", refuse)
+        patched.setattr(link, "attach", refuse)
         code, _, err = command("train", "--from", zoo, "--out", "next", "--set", "training.epochs=1", "--device", "cpu")
     assert code == 1
     assert err.endswith(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hmem.knowledge.store import Store
+from hmem.knowledge.store.store import Store
 from tests.cli.conftest import Command
 
 

@@ -15,9 +15,9 @@ import pytest
 import torch
 
 import hmem
-from hmem.analysis.results import read_lines
-from hmem.analysis.rows import load_rows
 from hmem.cli.main import main
+from hmem.reproduction.paper_rows import load_rows
+from hmem.reproduction.results import read_lines
 from tests.cli.test_train import write_toy
 
 
@@ -272,7 +272,7 @@ def test_a_study_trains_its_rows_and_draws(run: Run, here: Path, study: str, tab
     pytest.importorskip("matplotlib", reason="needs matplotlib, which draws")
     code, out, _ = run(study, "--quick", "--row", "TPR*", "--models", "models")
     assert code == 0
-    assert out.count("by the number of neighbours" if study == "degree" else "by the share of facts") == 2
+    assert out.count("by the number of neighbors" if study == "degree" else "by the share of facts") == 2
     for table in tables:
         assert {f"{study}.png", f"{study}.svg", f"{study}.csv"} <= {
             path.name for path in (here / "figures" / table).iterdir()
@@ -316,9 +316,9 @@ def test_without_matplotlib_a_study_is_not_begun(run: Run, here: Path, monkeypat
 
 
 def test_a_study_waits_for_rows_that_another_process_trains(run: Run, here: Path) -> None:
-    from hmem.analysis.reproduction import claimed
-    from hmem.analysis.rows import Run as Training
-    from hmem.analysis.rows import in_miniature, select
+    from hmem.reproduction.paper_rows import Run as Training
+    from hmem.reproduction.paper_rows import in_miniature, select
+    from hmem.reproduction.reproduce import claimed
 
     (row,) = select(load_rows(), "wngen", ["TPR"])
     with claimed(Training(row=in_miniature(row), seed=0).folder(Path("models"))):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from hmem.cli import serve
 from hmem.errors import ConfigError, StoreError
-from hmem.knowledge.store import Store
+from hmem.knowledge.store.store import Store
 from hmem.serve import server
 from hmem.serve.settings import Settings
 

@@ -33,7 +33,7 @@ def dataset_of(train: list[Fact], test: list[Fact]) -> Dataset:
 
 
 @given(facts, facts.filter(bool))
-def test_linked_means_a_neighbour_in_whatever_role(train: list[Fact], test: list[Fact]) -> None:
+def test_linked_means_a_neighbor_in_whatever_role(train: list[Fact], test: list[Fact]) -> None:
     queries = both_sides(as_triples(test), RELATIONS)
     oracle = SetGraph(train, RELATIONS)
     expected = [

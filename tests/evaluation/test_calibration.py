@@ -71,7 +71,7 @@ def test_the_ends_stay_away_from_certainty_by_what_they_were_counted_from() -> N
     assert np.isnan(steps(np.array([np.nan]))).all()
 
 
-def test_an_end_counted_from_little_does_not_overtake_its_neighbour() -> None:
+def test_an_end_counted_from_little_does_not_overtake_its_neighbor() -> None:
     log_p = np.array([-9.0] + [-5.0] * 10 + [-1.0])
     is_true = np.array([False] + [True] + [False] * 9 + [True])
     assert isotonic(log_p, is_true).values == pytest.approx([1 / 10, 1 / 10, 2 / 3])
@@ -93,7 +93,7 @@ def test_a_weight_is_so_many_marks(marks: list[tuple[int, bool]], weights: list[
     assert weighted.values[inside] == pytest.approx(repeated.values[inside], abs=1e-12)
 
 
-def test_neighbouring_floats_stay_apart() -> None:
+def test_neighboring_floats_stay_apart() -> None:
     low = -1.0
     high = float(np.nextafter(low, 0))
     steps = isotonic(np.array([low] * 4 + [high] * 4), np.array([False] * 4 + [True] * 4))

@@ -32,7 +32,7 @@ def counted(
     facts: set[Fact], relations: int, longest: int, most_ways: int = paths.MOST_WAYS
 ) -> dict[Rule, tuple[int, int]]:
     """How many facts each path proves, and how many walks it has from their entities; nothing through either end, and
-    nothing that had more than `most_ways` neighbours to choose from, all steps multiplied."""
+    nothing that had more than `most_ways` neighbors to choose from, all steps multiplied."""
     graph = SetGraph(facts, relations)
     hits: Counter[Rule] = Counter()
     tried: Counter[Rule] = Counter()

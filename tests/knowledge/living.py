@@ -15,7 +15,7 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.records import Names3
+from hmem.knowledge.store.records import Names3
 from hmem.model.checkpoint import SavedModel, save
 from hmem.model.index import FrozenIndex, LiveIndex
 from hmem.model.placing import place
@@ -81,11 +81,11 @@ def stored_facts(kb: KnowledgeBase) -> list[Names3]:
 
 def every_score(kb: KnowledgeBase) -> dict[tuple[str, int], Tensor]:
     """The score of everybody as an answer to every question that can be asked."""
-    with kb.asking() as asking:
-        names, roles = asking.live.entities.names, 2 * asking.live.num_relations
-        askable = [entity for entity in range(len(names)) if asking.live.has_facts(entity)]
+    with kb.session() as session:
+        names, roles = session.live.entities.names, 2 * session.live.num_relations
+        askable = [entity for entity in range(len(names)) if session.live.has_facts(entity)]
         questions = np.array([(entity, role) for entity in askable for role in range(roles)]).reshape(-1, 2)
-        rows = [row for _, scores, _ in asking.answering.passes(*questions.T) for row in scores]
+        rows = [row for _, scores, _ in session.predictor.passes(*questions.T) for row in scores]
         return {(names[int(e)], int(r)): row for (e, r), row in zip(questions, rows, strict=True)}
 
 

@@ -9,9 +9,9 @@ from textwrap import dedent
 
 import pytest
 
-from hmem.knowledge import connection
-from hmem.knowledge.records import Names3
-from hmem.knowledge.store import Store
+from hmem.knowledge.store import connection
+from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.store import Store
 
 WOLF: Names3 = ("wolf", "hypernym", "canine")
 DOG: Names3 = ("dog", "hypernym", "canine")
@@ -47,7 +47,7 @@ def hasty() -> Iterator[None]:
 
 def start(script: str, *arguments: object, **options: object) -> subprocess.Popen[str]:
     """Another process that runs `script` with Store at hand and `argv` to read."""
-    code = "import sys; from hmem.knowledge.store import Store; argv = sys.argv[1:]\n" + dedent(script)
+    code = "import sys; from hmem.knowledge.store.store import Store; argv = sys.argv[1:]\n" + dedent(script)
     return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
         [sys.executable, "-c", code, *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -10,9 +10,9 @@ import pytest
 
 import hmem
 from hmem.errors import ConfigError, EmptyNeighborhoodError, StoreError, UnknownNameError
-from hmem.knowledge.asking import Direction
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Table
+from hmem.knowledge.session import Direction
 from tests.knowledge.conftest import MakeBase, ModelFolder
 from tests.knowledge.living import NEWCOMERS, RELATIONS, TOY_FACTS, every_score, same
 from tests.knowledge.stores import finish, start
@@ -52,11 +52,11 @@ def test_an_empty_base_is_still_a_base(make_base: MakeBase) -> None:
 
 def test_without_a_model_everything_but_prediction_works(make_base: MakeBase) -> None:
     kb = make_base(None)
-    assert [row.names for row in kb.neighbours("puppy.n.01")] == [
+    assert [row.names for row in kb.neighbors("puppy.n.01")] == [
         ("puppy.n.01", "hypernym", "dog.n.01"),
         ("dog.n.01", "hyponym", "puppy.n.01"),
     ]
-    assert kb.attached is None
+    assert kb.model_link is None
     for ask in (
         lambda: kb.predict("dog.n.01", "hypernym"),
         lambda: kb.missing("dog.n.01"),
@@ -149,8 +149,8 @@ def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
     ):
         with pytest.raises(EmptyNeighborhoodError, match=rf'"{NEW}" has no facts yet; add one with: hmem facts add'):
             ask()
-    with pytest.raises(ConfigError, match='direction is "tail"'), kb.asking() as asking:
-        asking.predict([("dog.n.01", "hypernym")], 3, "left", new_only=True)
+    with pytest.raises(ConfigError, match='direction is "tail"'), kb.session() as session:
+        session.predict([("dog.n.01", "hypernym")], 3, "left", new_only=True)
     for none in (
         lambda: kb.missing("dog.n.01", 0),
         lambda: kb.similar("dog.n.01", -1),
@@ -178,7 +178,7 @@ NO_NAMES = """
         lambda: kb.explain_many([("dog.n.01", "hypernym")]),
         lambda: kb.missing(None),
         lambda: kb.similar(b"dog.n.01"),
-        lambda: kb.neighbours(None),
+        lambda: kb.neighbors(None),
     ):
         try:
             ask()
@@ -203,7 +203,7 @@ def test_one_question_or_many(make_base: MakeBase) -> None:
     pairs: list[tuple[Table[Any], list[Table[Any]]]] = [
         (kb.missing_many(entities, k=3), [kb.missing(entity, k=3) for entity in entities]),
         (kb.similar_many(entities, k=3), [kb.similar(entity, k=3) for entity in entities]),
-        (kb.neighbours_many(entities), [kb.neighbours(entity) for entity in entities]),
+        (kb.neighbors_many(entities), [kb.neighbors(entity) for entity in entities]),
     ]
     for many, one in pairs:
         assert [row.query for row in many] == [number for number, table in enumerate(one) for _ in table]
@@ -220,10 +220,10 @@ def test_one_question_or_many(make_base: MakeBase) -> None:
     assert len(kb.predict_many([])) == len(kb.score_many([])) == len(kb.missing_many([])) == 0
 
 
-def test_neighbours_tell_where_facts_come_from(make_base: MakeBase) -> None:
+def test_neighbors_tell_where_facts_come_from(make_base: MakeBase) -> None:
     kb = make_base("recall")
     kb.add("fur.n.01", "keeps", "warm", source="me", confidence=0.75)
-    found = kb.neighbours("fur.n.01")
+    found = kb.neighbors("fur.n.01")
     assert [row.names for row in found] == [
         ("fur.n.01", "part_of", "mammal.n.01"),
         ("fur.n.01", "similar_to", "fur.n.01"),
@@ -232,9 +232,9 @@ def test_neighbours_tell_where_facts_come_from(make_base: MakeBase) -> None:
     assert [row.source for row in found] == ["created", "created", "me"]
     assert [row.confidence for row in found] == [None, None, 0.75]
     assert found[0].added_at < found[2].added_at
-    assert kb.neighbours("fur.n.01", limit=1) == found[:1]
+    assert kb.neighbors("fur.n.01", limit=1) == found[:1]
     with pytest.raises(UnknownNameError, match='no entity "furr"'):
-        kb.neighbours("furr")
+        kb.neighbors("furr")
 
 
 # Several of them
@@ -277,11 +277,11 @@ def test_another_model_is_used_by_the_next_answer_everywhere(make_base: MakeBase
         assert kb.model.preset == other.model.preset == "tpr"
         assert same(every_score(kb), every_score(other))
         assert not same(recalled, every_score(other))
-        assert kb.attached is not None
-        assert (kb.attached.moment, kb.attached.trained_until) == (2, 2)
+        assert kb.model_link is not None
+        assert (kb.model_link.moment, kb.model_link.trained_until) == (2, 2)
         other.use_model(model_folder("recall"), trained_until=1)
         assert same(recalled, every_score(kb))
-        assert kb.attached.trained_until == 1
+        assert kb.model_link.trained_until == 1
 
 
 def test_a_model_that_cannot_be_used_changes_nothing(make_base: MakeBase, tmp_path: Path) -> None:
@@ -289,8 +289,8 @@ def test_a_model_that_cannot_be_used_changes_nothing(make_base: MakeBase, tmp_pa
     before = every_score(kb)
     with pytest.raises(hmem.HMemError, match="not a model folder"):
         kb.use_model(tmp_path / "none")
-    assert kb.attached is not None
-    assert kb.attached.folder.name == "recall"
+    assert kb.model_link is not None
+    assert kb.model_link.folder.name == "recall"
     assert same(before, every_score(kb))
 
 
@@ -310,7 +310,7 @@ def test_a_missing_or_changed_model_stops_prediction_only(
         with pytest.raises(StoreError, match="is not where it was"):
             other.predict("dog.n.01", "hypernym")
         assert other.add(NEW, "hypernym", "wolf.n.01")
-        assert len(other.neighbours(NEW)) == 1
+        assert len(other.neighbors(NEW)) == 1
         other.use_model(model_folder("recall"))
         assert len(other.predict(NEW, "hyponym")) == 10
 

@@ -9,7 +9,7 @@ import torch
 from hmem.evaluation.metrics import MRR
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.drift import Drift, drift
-from hmem.knowledge.records import Names3
+from hmem.knowledge.store.records import Names3
 from tests.knowledge.conftest import MakeBase, ModelFolder
 from tests.knowledge.living import NEWCOMERS, TOY_FACTS, every_score, same
 from tests.oracles_graph import looped_rank
@@ -26,11 +26,11 @@ def looped_mrr(kb: KnowledgeBase, facts: list[Names3]) -> float:
     reciprocal = []
     for fact in facts:
         kb.remove(*fact)
-        with kb.asking() as asking:
-            live = asking.live
+        with kb.session() as session:
+            live = session.live
             head, relation, tail = live.entity(fact[0]), live.relation(fact[1]), live.entity(fact[2])
             for entity, role, target in ((head, relation + 4, tail), (tail, relation, head)):
-                ((_, scores, _),) = asking.answering.passes(np.array([entity]), np.array([role]))
+                ((_, scores, _),) = session.predictor.passes(np.array([entity]), np.array([role]))
                 row = torch.cat([scores[0], torch.full((len(live.entities.names),), -torch.inf)]).tolist()
                 somebody = [x for x in range(len(row)) if row[x] > -torch.inf or x == target]
                 rank = looped_rank(row, target, live.graph.answers(entity, role).tolist(), somebody)

@@ -3,8 +3,8 @@ import math
 import pytest
 
 from hmem.errors import ConfigError, EmptyNeighborhoodError
-from hmem.knowledge.asking import Direction
-from hmem.knowledge.records import Names3
+from hmem.knowledge.session import Direction
+from hmem.knowledge.store.records import Names3
 from tests.knowledge.conftest import MakeBase
 from tests.knowledge.living import EXPLICIT, MODELS, NEWCOMERS, STRANGER, every_score, same, stored_facts
 
@@ -51,7 +51,7 @@ def test_every_stored_fact_of_the_asked_entity_has_its_line(make_base: MakeBase,
     kb.add_many(FACTS)
     why = kb.explain("dog.n.01", "hypernym", "canine.n.02")
     lines = [line for line in why if line.kind == "fact"]
-    stored = [row.names for row in kb.neighbours("dog.n.01")]
+    stored = [row.names for row in kb.neighbors("dog.n.01")]
     assert sorted(fact for line in lines for fact in line.facts) == sorted(set(stored) - {why.fact})
     assert all(0 <= line.weight <= 1 for line in lines if line.weight is not None)
     assert all(line.weight is not None for line in lines)

@@ -6,7 +6,7 @@ import pytest
 
 from hmem.errors import ConfigError
 from hmem.knowledge import results
-from hmem.knowledge.results import Neighbour, Neighbours, Prediction, Predictions, Similar, Similars
+from hmem.knowledge.results import Neighbor, Neighbors, Prediction, Predictions, Similar, Similars
 
 
 def prediction(
@@ -30,9 +30,9 @@ TABLES = [
     Predictions([]),
     Similars([Similar(entity="wolf", similarity=0.5, rank=1)]),
     Similars([Similar(entity="wolf", similarity=0.5, rank=1, query=0)]),
-    Neighbours(
+    Neighbors(
         [
-            Neighbour(
+            Neighbor(
                 head="dog",
                 relation="hypernym",
                 tail="canine",

@@ -51,7 +51,7 @@ def assemble(model: HMem, query: Query, attended: Attended) -> torch.Tensor:
 @given(seed=SEEDS, k=st.none() | st.integers(1, 6))
 @LAW
 def test_assembles_the_memory_of_a_loop(name: BindingName, seed: int, k: int | None) -> None:
-    """Whole neighbourhoods, and the k strongest of each, with the asked fact left out."""
+    """Whole neighborhoods, and the k strongest of each, with the asked fact left out."""
     facts = random_facts(seed)
     model = bound_model(name, seed, max_neighbors=k)
     questions = both_ways(facts)[seed % 5 :: 5]

@@ -47,7 +47,7 @@ def test_a_newcomer_stands_where_its_facts_put_it(monkeypatch: pytest.MonkeyPatc
 @every_binding
 @torch.no_grad()
 def test_the_map_solves_the_ridge_problem(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With whole neighbourhoods the gradient of the penalised squares vanishes, batch by batch or all at once."""
+    """With whole neighborhoods the gradient of the penalised squares vanishes, batch by batch or all at once."""
     monkeypatch.setattr(placing, "FEW", (1 << 30,))
     monkeypatch.setattr(placing, "BATCH", 3)
     facts = random_facts(1)

@@ -40,7 +40,7 @@ def test_the_papers_rows_are_what_their_names_say(name: str) -> None:
 
 
 def test_eravg_is_the_published_baseline() -> None:
-    """oDistMult-ERAvg: Hadamard products, averaged, left as they are; an entity is its neighbourhood alone."""
+    """oDistMult-ERAvg: Hadamard products, averaged, left as they are; an entity is its neighborhood alone."""
     memory = from_dict(Config, preset("eravg")).memory
     assert (memory.binding, memory.weighting, memory.stiffness, memory.identity) == (
         "hadamard",

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import EmptyNeighborhoodError, HMemError, NonFiniteError
-from hmem.knowledge.answering import Answering
-from hmem.knowledge.asking import Asking, Direction
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.session import Direction, Session
 from hmem.serve.batching import Batcher, Question
 from hmem.serve.errors import ApiError, UnknownError
 from tests.knowledge.living import RELATIONS, STRANGER, TRAINED
@@ -30,7 +30,7 @@ class Gate:
         self._call = batcher.call(self._wait)
         assert self._there.wait(30)
 
-    def _wait(self, asking: Asking) -> None:
+    def _wait(self, session: Session) -> None:
         self._there.set()
         self._open.wait(30)
 
@@ -80,7 +80,7 @@ def test_questions_that_come_together_are_answered_in_one_pass(
 
 def test_a_few_that_come_within_the_window_share_a_pass(kb: KnowledgeBase, sizes: list[int]) -> None:
     batcher = Batcher(kb, window=5.0, observe=sizes.append)
-    batcher.call(lambda asking: None).result(30)  # the model is loaded
+    batcher.call(lambda session: None).result(30)  # the model is loaded
     asked = [batcher.predict([question]) for question in QUESTIONS[:3]]
     asked.append(batcher.predict([QUESTIONS[0]] * 253))  # and now the pass is full, so nobody waits for the window
     for future in asked:
@@ -113,14 +113,14 @@ def test_one_bad_question_does_not_spoil_the_others(batcher: Batcher) -> None:
 def test_a_failure_of_the_model_is_the_failure_of_one_question(
     batcher: Batcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    best = Answering.best
+    best = Predictor.best
 
-    def picky(self: Answering, entities: object, roles: object, k: int, **options: object) -> object:
+    def picky(self: Predictor, entities: object, roles: object, k: int, **options: object) -> object:
         if k == 7:
             raise NonFiniteError("not that one")
         return best(self, entities, roles, k, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Answering, "best", picky)
+    monkeypatch.setattr(Predictor, "best", picky)
     gate = Gate(batcher)
     good = batcher.predict([QUESTIONS[0]])
     bad = batcher.predict([Question(entity="dog.n.01", relation="hypernym", k=7)])
@@ -134,18 +134,18 @@ def test_a_mistake_reaches_everybody_in_the_pass_and_the_thread_goes_on(
     batcher: Batcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(Answering, "best", None)
+        patched.setattr(Predictor, "best", None)
         with pytest.raises(TypeError):
             batcher.predict([QUESTIONS[0]]).result(30)
     with pytest.raises(ZeroDivisionError):
-        batcher.call(lambda asking: 1 // 0).result(30)
+        batcher.call(lambda session: 1 // 0).result(30)
     assert len(batcher.predict([QUESTIONS[0]]).result(30)) == 1
 
 
 def test_who_does_not_wait_is_not_answered(batcher: Batcher, sizes: list[int]) -> None:
     gate = Gate(batcher)
     asked = [batcher.predict([question]) for question in QUESTIONS[:4]]
-    call = batcher.call(lambda asking: asking)
+    call = batcher.call(lambda session: session)
     assert asked[1].cancel()
     assert call.cancel()
     gate.open()
@@ -162,7 +162,7 @@ def test_too_many_are_turned_away(batcher: Batcher) -> None:
     assert refused.value.code == "busy"
     asked += [batcher.predict([QUESTIONS[0]]) for _ in range(12)]
     with pytest.raises(ApiError, match="60 questions are waiting"):
-        batcher.call(lambda asking: None)
+        batcher.call(lambda session: None)
     gate.open()
     for future in asked:
         future.result(30)
@@ -172,7 +172,7 @@ def test_too_many_are_turned_away(batcher: Batcher) -> None:
 def test_calls_and_passes_take_turns(batcher: Batcher) -> None:
     order: list[str] = []
     gate = Gate(batcher)
-    futures = [batcher.call(lambda asking, name=name: order.append(name)) for name in ("first", "second")]  # type: ignore[misc]
+    futures = [batcher.call(lambda session, name=name: order.append(name)) for name in ("first", "second")]  # type: ignore[misc]
     asked = batcher.predict([QUESTIONS[0]])
     asked.add_done_callback(lambda future: order.append("answer"))
     gate.open()
@@ -184,7 +184,7 @@ def test_calls_and_passes_take_turns(batcher: Batcher) -> None:
 def test_without_a_model(tmp_path: Path) -> None:
     with KnowledgeBase.create(tmp_path / "bare.kb", facts=[("a", "r", "b")]) as kb:
         batcher = Batcher(kb)
-        for future in (batcher.predict([Question(entity="a", relation="r")]), batcher.call(lambda asking: asking)):
+        for future in (batcher.predict([Question(entity="a", relation="r")]), batcher.call(lambda session: session)):
             with pytest.raises(HMemError) as raised:
                 future.result(30)
             assert isinstance(raised.value, ApiError)
@@ -195,7 +195,7 @@ def test_without_a_model(tmp_path: Path) -> None:
 def test_closing_lets_nobody_wait(kb: KnowledgeBase) -> None:
     batcher = Batcher(kb)
     gate = Gate(batcher)
-    asked, called = batcher.predict([QUESTIONS[0]]), batcher.call(lambda asking: None)
+    asked, called = batcher.predict([QUESTIONS[0]]), batcher.call(lambda session: None)
     closing = threading.Thread(target=batcher.close)
     closing.start()
     gate.open()

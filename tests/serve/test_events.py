@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.store import Store
-from hmem.serve.desk import Desk
+from hmem.knowledge.store.store import Store
 from hmem.serve.events import MOST_TOLD, changes, message
+from hmem.serve.service import Service
 from hmem.serve.settings import Settings
 from tests.knowledge.living import TOY_FACTS
 from tests.serve.clients import NEW, client, code_of, fact, served, until
@@ -164,13 +164,13 @@ def test_a_message_has_one_line_of_data_whatever_the_names_hold() -> None:
 
 
 def test_of_many_changes_some_are_told_and_all_counted(zoo: Path) -> None:
-    desk = Desk(zoo, Settings(allow_writes=True))
-    assert desk.writer is not None
-    desk.writer.add([(f"new {number}", "hypernym", "wolf.n.01") for number in range(MOST_TOLD + 5)], source="me")
-    told = changes(desk, 1)
+    service = Service(zoo, Settings(allow_writes=True))
+    assert service.writer is not None
+    service.writer.add([(f"new {number}", "hypernym", "wolf.n.01") for number in range(MOST_TOLD + 5)], source="me")
+    told = changes(service, 1)
     assert (len(told["added"]), told["added_count"], told["by"]) == (MOST_TOLD, MOST_TOLD + 5, "me")
     assert told["added"][0] == ("new 0", "hypernym", "wolf.n.01")
-    desk.close()
+    service.close()
 
 
 def test_an_event_id_that_is_no_moment_is_refused_where_it_can_be(zoo: Path) -> None:

@@ -34,7 +34,7 @@ OPERATIONS = [
     ("GET", "/model"),
     ("GET", "/relations"),
     ("GET", "/entities"),
-    ("GET", "/neighbours"),
+    ("GET", "/neighbors"),
     ("POST", "/predict"),
     ("POST", "/score"),
     ("POST", "/missing"),
@@ -73,7 +73,7 @@ def test_the_document_lists_every_operation(zoo: Path) -> None:
     app = create_app(zoo)
     paths = app.openapi()["paths"]
     assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == set(OPERATIONS)
-    app.state.desk.close()
+    app.state.service.close()
 
 
 @pytest.mark.network
@@ -158,4 +158,4 @@ def test_every_operation_says_what_can_go_wrong(zoo: Path) -> None:
             for status in statuses - {"200", "201"}:
                 schema = operation["responses"][status]["content"]["application/json"]["schema"]
                 assert schema == {"$ref": "#/components/schemas/Failure"}
-    app.state.desk.close()
+    app.state.service.close()

@@ -15,7 +15,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.records import Names3
+from hmem.knowledge.store.records import Names3
 from tests.knowledge.living import TOY_FACTS, train_toy
 from tests.serve import browser
 from tests.serve.browser import NARROW, WIDE, Page
@@ -40,7 +40,7 @@ window.fetch = async (...call) => {
   return answer;
 };
 """
-MODEL = "^/(predict|missing)|^/neighbours.*relation="  # what the model has to work for
+MODEL = "^/(predict|missing)|^/neighbors.*relation="  # what the model has to work for
 CROSSED = """
 const inside = (x, y, box) => x > box.left && x < box.right && y > box.top && y < box.bottom;
 const texts = [];
@@ -148,7 +148,7 @@ def test_a_bad_name_gets_suggestions(page: Page) -> None:
     page.shows("#name", "timber_wolf.n.01")
 
 
-# Asking
+# Session
 
 
 def test_a_question_is_answered_as_in_python(page: Page, tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_what_comes_soon_is_shown_at_once(page: Page) -> None:
     page.shows("#legend", "Weight in the memory")
     page.answers()
     assert page.run("return window.waited") == 0
-    assert len([url for url in page.run("return window.asked") if "/neighbours" in url]) == 1
+    assert len([url for url in page.run("return window.asked") if "/neighbors" in url]) == 1
 
 
 def test_percentages_against_the_order_are_explained(page: Page) -> None:
@@ -275,7 +275,7 @@ def test_percentages_against_the_order_are_explained(page: Page) -> None:
 def test_the_star_has_a_spoke_for_each_fact_with_its_weight(page: Page) -> None:
     page.open(**ASKED)
     fillers = {head if tail == "canine.n.02" else tail for head, _, tail in TOY_FACTS if "canine.n.02" in (head, tail)}
-    page.until(lambda: set(page.texts(".star .filler text")) == fillers, "its neighbours")
+    page.until(lambda: set(page.texts(".star .filler text")) == fillers, "its neighbors")
     about = [fact for fact in TOY_FACTS if "canine.n.02" in fact]
     assert len(page.all(".star .spoke")) == len(about)
     widths = page.run("return [...document.querySelectorAll('.star .spoke')].map(each => each.style.strokeWidth)")
@@ -285,7 +285,7 @@ def test_the_star_has_a_spoke_for_each_fact_with_its_weight(page: Page) -> None:
     page.until(lambda: page.text("#name") != "canine.n.02", "a name in the drawing leads to its page")
 
 
-def test_a_large_neighbourhood_says_how_many_more_there_are(visit: Visit) -> None:
+def test_a_large_neighborhood_says_how_many_more_there_are(visit: Visit) -> None:
     crowd: list[Names3] = [(f"pup_{number:03}", "hypernym", "wolf.n.01") for number in range(300)]
     page = visit([*TOY_FACTS, *crowd])
     page.open(entity="wolf.n.01", relation="hyponym", direction="tail")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmem.knowledge.store import Store
+from hmem.knowledge.store.store import Store
 from hmem.serve.errors import ApiError
 from hmem.serve.routes_facts import parse_time
 from tests.knowledge.living import TOY_FACTS
@@ -117,7 +117,7 @@ def test_names_may_hold_anything(api: "TestClient") -> None:
     assert api.post("/facts", json=body).status_code == 201
     (found,) = api.get("/facts", params={"head": ODD}).json()["facts"]
     assert (found["head"], found["source"]) == (ODD, ODD)
-    assert api.get("/neighbours", params={"entity": ODD}).json()["entity"] == ODD
+    assert api.get("/neighbors", params={"entity": ODD}).json()["entity"] == ODD
     assert api.get("/entities", params={"search": ODD}).json()["entities"][0]["name"] == ODD
     answer = api.post("/predict", json={"entity": ODD, "relation": "hyponym", "direction": "head"})
     assert answer.json()["results"][0]["query"]["entity"] == ODD

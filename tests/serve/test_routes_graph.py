@@ -47,7 +47,7 @@ def test_a_base_without_anything(serve: Serve, tmp_path: Path) -> None:
     assert empty.get("/facts").json() == {"facts": [], "more": False}
     assert empty.get("/history").json() == {"facts": [], "more": False}
     assert code_of(empty.get("/model")) == (409, "no_model")
-    assert code_of(empty.get("/neighbours", params={"entity": "dog"})) == (404, "unknown_name")
+    assert code_of(empty.get("/neighbors", params={"entity": "dog"})) == (404, "unknown_name")
 
 
 def test_the_model(api: "TestClient") -> None:
@@ -121,8 +121,8 @@ def test_a_new_entity_is_found_at_once_and_said_to_be_new(api: "TestClient") -> 
     assert api.get("/entities", params={"search": NEW}).json()["entities"][0]["facts"] == 1
 
 
-def test_neighbours_as_head_and_as_tail(api: "TestClient") -> None:
-    found = api.get("/neighbours", params={"entity": "dog.n.01"}).json()
+def test_neighbors_as_head_and_as_tail(api: "TestClient") -> None:
+    found = api.get("/neighbors", params={"entity": "dog.n.01"}).json()
     stored = [each for each in TOY_FACTS if "dog.n.01" in (each[0], each[2])]
     assert (found["entity"], found["new"], found["total"]) == ("dog.n.01", False, len(stored))
     shown = [(each["head"], each["relation"], each["tail"]) for each in found["facts"]]
@@ -131,12 +131,12 @@ def test_neighbours_as_head_and_as_tail(api: "TestClient") -> None:
     assert {(each["source"], each["confidence"], each["weight"]) for each in found["facts"]} == {
         ("created", None, None)
     }
-    few = api.get("/neighbours", params={"entity": "dog.n.01", "limit": 2}).json()
+    few = api.get("/neighbors", params={"entity": "dog.n.01", "limit": 2}).json()
     assert (len(few["facts"]), few["total"]) == (2, len(stored))
 
 
-def test_a_fact_about_an_entity_and_itself_is_one_neighbour(api: "TestClient") -> None:
-    found = api.get("/neighbours", params={"entity": "fur.n.01", "relation": "part_of"}).json()
+def test_a_fact_about_an_entity_and_itself_is_one_neighbor(api: "TestClient") -> None:
+    found = api.get("/neighbors", params={"entity": "fur.n.01", "relation": "part_of"}).json()
     loops = [each for each in found["facts"] if each["head"] == each["tail"]]
     assert [each["role"] for each in loops] == ["head"]
     assert found["total"] == len(found["facts"]) == 2
@@ -146,7 +146,7 @@ def test_a_fact_about_an_entity_and_itself_is_one_neighbour(api: "TestClient") -
 def test_weights_are_those_of_the_explanation_and_the_heaviest_come_first(api: "TestClient") -> None:
     for direction in ("tail", "head"):
         asked = {"entity": "wolf.n.01", "relation": "part_of", "direction": direction}
-        facts = api.get("/neighbours", params=asked).json()["facts"]
+        facts = api.get("/neighbors", params=asked).json()["facts"]
         weights = {(each["head"], each["relation"], each["tail"]): each["weight"] for each in facts}
         assert list(weights.values()) == sorted(weights.values(), reverse=True)
         ends = ("wolf.n.01", "part_of", "cat.n.01") if direction == "tail" else ("cat.n.01", "part_of", "wolf.n.01")
@@ -159,23 +159,23 @@ def test_weights_are_those_of_the_explanation_and_the_heaviest_come_first(api: "
 
 def test_a_fact_the_model_cannot_use_has_no_weight(api: "TestClient") -> None:
     api.post("/facts", json={"facts": [fact("dog.n.01", "eats", "bone.n.01")]})
-    facts = api.get("/neighbours", params={"entity": "dog.n.01", "relation": "hypernym"}).json()["facts"]
+    facts = api.get("/neighbors", params={"entity": "dog.n.01", "relation": "hypernym"}).json()["facts"]
     assert [each["weight"] is None for each in facts] == [False] * (len(facts) - 1) + [True]
 
 
-def test_whom_the_model_knows_without_facts_has_no_neighbours(api: "TestClient") -> None:
-    found = api.get("/neighbours", params={"entity": STRANGER}).json()
+def test_whom_the_model_knows_without_facts_has_no_neighbors(api: "TestClient") -> None:
+    found = api.get("/neighbors", params={"entity": STRANGER}).json()
     assert found == {"entity": STRANGER, "new": True, "total": 0, "facts": []}
 
 
-def test_neighbours_of_nobody(api: "TestClient") -> None:
-    assert code_of(api.get("/neighbours", params={"entity": "dig.n.01"})) == (404, "unknown_name")
+def test_neighbors_of_nobody(api: "TestClient") -> None:
+    assert code_of(api.get("/neighbors", params={"entity": "dig.n.01"})) == (404, "unknown_name")
     asked = {"entity": "dog.n.01", "relation": "eats"}
-    assert code_of(api.get("/neighbours", params=asked)) == (404, "unknown_name")
+    assert code_of(api.get("/neighbors", params=asked)) == (404, "unknown_name")
     api.post("/facts", json={"facts": [fact("dog.n.01", "eats", "bone.n.01")]})
-    assert code_of(api.get("/neighbours", params=asked)) == (409, "not_trained")
-    assert code_of(api.get("/neighbours")) == (422, "invalid")
-    assert code_of(api.get("/neighbours", params={"entity": "dog.n.01", "direction": "up"})) == (422, "invalid")
-    assert code_of(api.get("/neighbours", params={"entity": "x" * 10_001})) == (413, "too_large")
+    assert code_of(api.get("/neighbors", params=asked)) == (409, "not_trained")
+    assert code_of(api.get("/neighbors")) == (422, "invalid")
+    assert code_of(api.get("/neighbors", params={"entity": "dog.n.01", "direction": "up"})) == (422, "invalid")
+    assert code_of(api.get("/neighbors", params={"entity": "x" * 10_001})) == (413, "too_large")
     assert code_of(api.get("/entities", params={"limit": 0})) == (422, "invalid")
     assert code_of(api.get("/entities", params={"limit": 1001})) == (422, "invalid")

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hmem.knowledge.attached import Attached
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.store import Store
+from hmem.knowledge.model_link import ModelLink
+from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import SavedModel
 from tests.knowledge.living import TOY_FACTS
 from tests.serve.clients import DOG, client, code_of, error_of, fact, until
@@ -28,13 +28,13 @@ def test_a_base_without_a_model_is_ready(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_not_ready_while_the_model_loads(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    go, load = threading.Event(), Attached.load
+    go, load = threading.Event(), ModelLink.load
 
-    def slow(self: Attached, store: Store, device: str) -> SavedModel:
+    def slow(self: ModelLink, store: Store, device: str) -> SavedModel:
         go.wait(30)
         return load(self, store, device)
 
-    monkeypatch.setattr(Attached, "load", slow)
+    monkeypatch.setattr(ModelLink, "load", slow)
     with client(zoo, wait=False) as api:
         answer = api.get("/ready")
         assert code_of(answer) == (503, "loading")

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from hmem.errors import ConfigError
-from hmem.knowledge.answering import Answering
-from hmem.knowledge.store import Store
-from hmem.serve import desk, server
+from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.store.store import Store
+from hmem.serve import server, service
 from hmem.serve.server import bind, url_of
 from tests.serve.clients import DOG, code_of, error_of, fact, served, until
 
@@ -135,11 +135,11 @@ def test_a_base_that_is_replaced_is_served_no_more(zoo: Path, tmp_path: Path) ->
 
 @pytest.mark.network
 def test_a_pass_without_end_does_not_keep_the_server_alive(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk, "PATIENCE", 0.1)
+    monkeypatch.setattr(service, "PATIENCE", 0.1)
     monkeypatch.setattr(server, "PATIENCE", 1)
     gone = threading.Event()
     with served(zoo, timeout=0.2) as url:
-        monkeypatch.setattr(Answering, "best", lambda *_, **__: gone.wait())
+        monkeypatch.setattr(Predictor, "best", lambda *_, **__: gone.wait())
         assert code_of(httpx.post(f"{url}/predict", json=DOG)) == (503, "timeout")
     gone.set()  # the server has ended before
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hmem.analysis.rows import Row, Run
-from tests.analysis.rows import make_baseline_line, make_line, make_row
+from hmem.reproduction.paper_rows import Row, Run
+from tests.reproduction.rows import make_baseline_line, make_line, make_row
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_results.py"
 
@@ -64,7 +64,7 @@ def test_rows_that_reach_the_paper() -> None:
 
 
 def degree_line() -> dict[str, Any]:
-    """Explicit memories that get better with more neighbours, and implicit ones that do too."""
+    """Explicit memories that get better with more neighbors, and implicit ones that do too."""
     who = [("TPR", "explicit"), ("TPR-im", "implicit"), ("rules", "baseline")]
     bins = [
         {"model": model, "kind": kind, "protocol": "all", "neighbors": str(place), "mrr": 0.5 if place else None}
@@ -77,17 +77,17 @@ def degree_line() -> dict[str, Any]:
     return {"study": "degree", "dataset": "FB15K", "tables": {"degree-bins": bins, "degree-lines": lines}}
 
 
-def test_neighbourhood_size_is_told_as_it_is() -> None:
+def test_neighborhood_size_is_told_as_it_is() -> None:
     flat = degree_line()
     flat["tables"]["degree-lines"][1] |= {"slope": -0.01, "slope_low": -0.02, "slope_high": 0.01}
-    shown = lines_of(page([make_row()], [flat, degree_line()]), "Neighbourhood size")  # the last one counts
+    shown = lines_of(page([make_row()], [flat, degree_line()]), "Neighborhood size")  # the last one counts
     assert "| paper | explicit | | .632 | .746 | .772 | .856 | .835 | .900 | |" in shown
     assert "| TPR | explicit | all | – | .500 | .500 | .500 | .500 | .500 | +0.020 (+0.010 to +0.030) |" in shown
-    assert "- TPR, `all`: better with more neighbours, as the paper says." in shown
-    assert "- TPR-im, `all`: better with more neighbours, not as the paper says." in shown
+    assert "- TPR, `all`: better with more neighbors, as the paper says." in shown
+    assert "- TPR-im, `all`: better with more neighbors, not as the paper says." in shown
     assert not any(line.startswith("- rules") for line in shown)
     assert "WN18: not run yet." in shown
-    shown = lines_of(page([make_row()], [flat]), "Neighbourhood size")
+    shown = lines_of(page([make_row()], [flat]), "Neighborhood size")
     assert "- TPR-im, `all`: no slope that can be told from chance." in shown
 
 

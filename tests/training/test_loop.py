@@ -392,7 +392,7 @@ def test_the_speedometer_counts_facts_since_it_was_last_read(monkeypatch: pytest
     assert readings == [0.0, 200.0, 200.0, 50.0]
 
 
-# Optimiser and precision
+# Optimizer and precision
 
 
 def test_the_exact_channels_step_faster_and_are_not_decayed() -> None:

@@ -11,10 +11,10 @@ from hmem.cli import options, output
 from hmem.cli.names import Finder
 
 if TYPE_CHECKING:
-    from hmem.knowledge.asking import Direction
     from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.explanation import Reason, Reasons
     from hmem.knowledge.results import Prediction
+    from hmem.knowledge.session import Direction
 
 LINES = 10  # of an explanation; the others are summed up
 NEGLIGIBLE = 0.001  # of the largest contribution

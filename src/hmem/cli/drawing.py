@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from hmem.cli import output
 
 if TYPE_CHECKING:
-    from hmem.analysis.contenders import Kind
-    from hmem.analysis.degree import DegreeCurve, DegreeEffect
-    from hmem.analysis.growth import Growth
-    from hmem.analysis.plotting import Picture
-    from hmem.analysis.tables import Tables
+    from hmem.figures.compared_models import Kind
+    from hmem.figures.degree import DegreeCurve, DegreeEffect
+    from hmem.figures.growth import Growth
+    from hmem.figures.plotting import Picture
+    from hmem.figures.tables import Tables
 
 
 @runtime_checkable
@@ -23,7 +23,7 @@ class Result(Protocol):
 
 def prepare(out: Path) -> None:
     """Fail before the work, not after it."""
-    from hmem.analysis.plotting import require_matplotlib
+    from hmem.figures.plotting import require_matplotlib
 
     require_matplotlib()
     out.mkdir(parents=True, exist_ok=True)
@@ -31,8 +31,8 @@ def prepare(out: Path) -> None:
 
 def write(name: str, result: Result, picture: "Picture", out: Path, caption: bool, json_path: str | None) -> None:
     """The picture, and a CSV file for each table of its numbers; then say what there is."""
-    from hmem.analysis.plotting import write_picture
-    from hmem.analysis.tables import write_csv
+    from hmem.figures.plotting import write_picture
+    from hmem.figures.tables import write_csv
 
     written = write_picture(picture, out, name, caption=caption)
     for table, rows in result.tables().items():
@@ -44,9 +44,9 @@ def write(name: str, result: Result, picture: "Picture", out: Path, caption: boo
 
 
 def show_degree(result: "DegreeEffect") -> None:
-    from hmem.analysis.degree import BINS, paper_row
+    from hmem.figures.degree import BINS, paper_row
 
-    title = f"{result.dataset}, test: MRR by the number of neighbours of the asked entity"
+    title = f"{result.dataset}, test: MRR by the number of neighbors of the asked entity"
     table = output.table(["model", "protocol"], BINS, title=title)
     for curve in result.curves:
         table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.six.tolist()))
@@ -58,8 +58,8 @@ def show_degree(result: "DegreeEffect") -> None:
     output.show(table)
     lines = output.table(
         ["model", "protocol"],
-        ["per 100 neighbours", "per doubling"],
-        title="How MRR changes with neighbours: slope of the fitted line (95 % interval)",
+        ["per 100 neighbors", "per doubling"],
+        title="How MRR changes with neighbors: slope of the fitted line (95 % interval)",
     )
     for curve in result.curves:
         lines.add_row(curve.name, curve.protocol, *_slopes(curve))
@@ -67,7 +67,7 @@ def show_degree(result: "DegreeEffect") -> None:
 
 
 def _slopes(curve: "DegreeCurve") -> list[str]:
-    """How much MRR changes with a hundred neighbours more and with twice as many, each with its 95 % interval."""
+    """How much MRR changes with a hundred neighbors more and with twice as many, each with its 95 % interval."""
     return [
         f"{by * line.slope:+.3f} ({by * line.low:+.3f} to {by * line.high:+.3f})" if math.isfinite(line.slope) else "–"
         for line, by in ((curve.per_neighbor, 100), (curve.per_doubling, 1))

@@ -84,7 +84,7 @@ def _newcomer(saved: "SavedModel", dataset: "Dataset", index: "FrozenIndex") -> 
     from hmem.model.hmem import ModelScorer
     from hmem.model.implicit import ImplicitMemory
     from hmem.model.placing import everybody
-    from hmem.model.transplant import transplant
+    from hmem.model.renumber import renumber
 
     unknown = [name for name in dataset.vocab.relations if name not in saved.vocab.relations]
     if unknown:
@@ -97,6 +97,6 @@ def _newcomer(saved: "SavedModel", dataset: "Dataset", index: "FrozenIndex") -> 
             f"{dataset.name} has entities that the model was not trained with, and its memories are implicit: they "
             "know nobody else; train an explicit one"
         )
-    model = transplant(saved.model, saved.vocab, dataset.vocab)
+    model = renumber(saved.model, saved.vocab, dataset.vocab)
     output.note(f"{int((~model.is_known).sum()):,} of {dataset.num_entities:,} entities are new to the model.")
     return ModelScorer(model, index, everybody(model, index))

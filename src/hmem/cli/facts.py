@@ -16,8 +16,8 @@ from hmem.cli.names import Finder, shown
 from hmem.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
-    from hmem.knowledge.records import Names3, StoredFact
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.records import Names3, StoredFact
+    from hmem.knowledge.store.store import Store
 
 app = typer.Typer(help="Add, remove, list, import and export the facts of a knowledge base.", no_args_is_help=True)
 
@@ -38,7 +38,7 @@ def add(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add a fact, or those that come on standard input. Names that are new are added with it."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     facts = _given(fact)
     with Store.open(kb) as store:
@@ -64,7 +64,7 @@ def remove(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Remove a fact, or those that come on standard input. The history keeps them."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     facts = _given(fact)
     with Store.open(kb) as store:
@@ -92,7 +92,7 @@ def list_facts(
     json_path: options.AnswerJson = None,
 ) -> None:
     """The facts, oldest first, with when they came and on whose word."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     with Store.open(kb, read_only=True) as store:
         chosen = head, relation, tail = _chosen(store, head, relation, tail)
@@ -119,7 +119,7 @@ def history(
     json_path: options.AnswerJson = None,
 ) -> None:
     """What was added and removed, when and by whom; the newest first."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     with Store.open(kb, read_only=True) as store:
         head, relation, tail = _chosen(store, head, relation, tail)
@@ -163,7 +163,7 @@ def import_(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     how = options.reading(columns, delimiter, header, format_, short_names)
     done: list[tuple[str, int, int]] = []  # name, rows, facts added
@@ -204,7 +204,7 @@ def export(
     format_: Annotated[str | None, typer.Option("--format", help="tsv, csv or parquet, whatever the name.")] = None,
 ) -> None:
     """Write the facts to a file, heads, relations and tails by name, oldest first."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     format_ = transfer.format_of(file, format_)
     with Store.open(kb, read_only=True) as store:

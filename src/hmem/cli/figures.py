@@ -11,7 +11,7 @@ from hmem.cli.drawing import prepare, show_degree, show_growth, write
 from hmem.errors import DataError
 
 if TYPE_CHECKING:
-    from hmem.analysis.contenders import Contender
+    from hmem.figures.compared_models import Contender
     from hmem.graph.dataset import Dataset
 
 app = typer.Typer(help="Draw the paper's figures: PNG, SVG, and the numbers as CSV.", no_args_is_help=True)
@@ -44,8 +44,8 @@ def capacity(
 ) -> None:
     """Retrieval from a random memory against the number of stored bindings: the paper's simulation."""
     prepare(out)
-    from hmem.analysis.capacity import COUNTS, capacity
-    from hmem.analysis.drawings import capacity_picture
+    from hmem.figures.capacity import COUNTS, capacity
+    from hmem.figures.drawings import capacity_picture
 
     if quick:
         result = capacity(counts=QUICK_COUNTS, seeds=min(seeds, 3), memories=5)
@@ -66,10 +66,10 @@ def degree(
     caption: Caption = True,
     json_path: options.Json = None,
 ) -> None:
-    """MRR against the size of the asked entity's neighbourhood, with the fitted line and the paper's six bins."""
+    """MRR against the size of the asked entity's neighborhood, with the fitted line and the paper's six bins."""
     prepare(out)
-    from hmem.analysis.degree import degree_effect
-    from hmem.analysis.drawings import degree_picture
+    from hmem.figures.degree import degree_effect
+    from hmem.figures.drawings import degree_picture
 
     dataset, contenders = _contenders(model, data, rules, device)
     result = degree_effect(dataset, contenders, graph=graph, sample=QUICK_QUERIES if quick else None)
@@ -93,8 +93,8 @@ def growth(
 ) -> None:
     """MRR on entities never seen in training against the share of the facts about them that is in memory."""
     prepare(out)
-    from hmem.analysis.drawings import growth_picture
-    from hmem.analysis.growth import SHARES, growth
+    from hmem.figures.drawings import growth_picture
+    from hmem.figures.growth import SHARES, growth
 
     dataset, contenders = _contenders(model, data, rules, device)
     result = growth(
@@ -114,8 +114,8 @@ def growth(
 def harmony(quick: Quick = False, out: Out = FOLDER, caption: Caption = True, json_path: options.Json = None) -> None:
     """Two Harmony surfaces over a two-dimensional memory, with their optima."""
     prepare(out)
-    from hmem.analysis.drawings import harmony_picture
-    from hmem.analysis.harmony_surface import harmony_surfaces
+    from hmem.figures.drawings import harmony_picture
+    from hmem.figures.harmony_surface import harmony_surfaces
 
     result = harmony_surfaces(resolution=31 if quick else 81)
     write("harmony", result, harmony_picture(result), out, caption, json_path)
@@ -137,9 +137,9 @@ def traversal(
 ) -> None:
     """How many links of a graph come back from untrained memories, by degree, for each binding."""
     prepare(out)
-    from hmem.analysis.drawings import traversal_picture
-    from hmem.analysis.shapes import shape_label
-    from hmem.analysis.traversal import traversal
+    from hmem.figures.drawings import traversal_picture
+    from hmem.figures.shapes import shape_label
+    from hmem.figures.traversal import traversal
 
     dataset = output.load(data or _default_graph(quick))
     result = traversal(
@@ -158,7 +158,7 @@ def _contenders(
     folders: Sequence[Path], data: str | None, rules: bool, device: str
 ) -> "tuple[Dataset, list[Contender]]":
     """The models in the order given, and the rules; all of them know the entities of one dataset."""
-    from hmem.analysis.contenders import model_contender, rules_contender
+    from hmem.figures.compared_models import model_contender, rules_contender
     from hmem.model.checkpoint import load
 
     place = options.resolve_device(device)

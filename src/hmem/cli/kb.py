@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output, transfer
-from hmem.cli.grow import is_knowledge_base
+from hmem.cli.training_from_kb import is_knowledge_base
 from hmem.errors import CheckpointError, StoreError
 
 if TYPE_CHECKING:
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
 app = typer.Typer(
     help="Make, inspect and look after knowledge bases: facts that last, with a model that answers from them.",
@@ -52,7 +52,7 @@ def create(
 @app.command()
 def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """What a knowledge base holds, which model it uses, and how much has come since that was trained."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     with Store.open(kb, read_only=True) as store:
         found = {"knowledge_base": kb, **store.count(), **_times(store), "model": _model(store)}
@@ -77,7 +77,7 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
 @app.command()
 def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """Read all of a knowledge base and say what is wrong with it; leaves with 1 if anything is."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     with Store.open(kb, read_only=True) as store:
         problems = store.check()
@@ -98,7 +98,7 @@ def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> No
 @app.command()
 def compact(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """Give unused space back to the disk. Facts and history stay."""
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     with Store.open(kb) as store:
         before, after = store.compact()
@@ -158,19 +158,19 @@ def _times(store: "Store") -> dict[str, Any]:
 
 def _model(store: "Store") -> dict[str, Any] | None:
     """What is known about the model in use."""
-    from hmem.knowledge.attached import Attached
+    from hmem.knowledge.model_link import ModelLink
 
-    attached = Attached.of(store)
-    if attached is None:
+    link = ModelLink.of(store)
+    if link is None:
         return None
     try:
-        saved = attached.load(store, "cpu")
+        saved = link.load(store, "cpu")
     except (StoreError, CheckpointError) as error:
-        return {"folder": attached.folder, "trouble": str(error)}
-    changes = store.changes_since(attached.trained_until, 0, 0)
+        return {"folder": link.folder, "trouble": str(error)}
+    changes = store.changes_since(link.trained_until, 0, 0)
     calibration = saved.metrics.get("calibration") or {}
     return {
-        "folder": attached.folder,
+        "folder": link.folder,
         "preset": saved.preset,
         "dataset": saved.dataset,
         "entities": len(saved.vocab.entities),

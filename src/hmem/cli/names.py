@@ -14,7 +14,7 @@ from hmem.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from hmem.graph.names import Names
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
 LONGEST_COMPARED = 200  # characters; the names closest to a longer one are not looked for
 FEW = 20  # relations, which are listed where none is like the one that was typed

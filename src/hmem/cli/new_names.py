@@ -6,7 +6,7 @@ from hmem.cli import output
 from hmem.cli.names import letters, near, shown
 
 if TYPE_CHECKING:
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
 DOUBTED = 20  # new relations of an import that are compared with the old ones
 

@@ -12,12 +12,12 @@ from hmem.cli.train import stop_on_ctrl_c
 from hmem.errors import NonFiniteError
 
 if TYPE_CHECKING:
-    from hmem.analysis.comparison import Comparison
-    from hmem.analysis.reproduction import Surroundings
-    from hmem.analysis.results import Line
-    from hmem.analysis.rows import Row, Run
-    from hmem.analysis.studies import StudyName
     from hmem.graph.dataset import Dataset, GraphName
+    from hmem.reproduction.comparison import Comparison
+    from hmem.reproduction.paper_rows import Row, Run
+    from hmem.reproduction.reproduce import Surroundings
+    from hmem.reproduction.results import Line
+    from hmem.reproduction.studies import StudyName
 
 RESULTS, BASELINES = Path("results/paper"), Path("results/baselines.jsonl")
 FIGURES = Path("figures")
@@ -73,20 +73,20 @@ def reproduce(
     """Train the rows of the paper's tables that have no result yet, rank the test facts with them, without and with
     the validation facts in the graph ("+"), and print our figures beside the paper's and the baselines'.
 
-    `degree` and `growth` draw MRR against the size of neighbourhoods (WN18, FB15K) and against the share of the facts
+    `degree` and `growth` draw MRR against the size of neighborhoods (WN18, FB15K) and against the share of the facts
     about new entities in memory (WNGen, FBGen). Where the numbers are not there yet, they train the rows they compare.
     `all` does everything.
 
     Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
     Several such commands may run side by side and share the work.
     """
-    from hmem.analysis.plotting import require_matplotlib
-    from hmem.analysis.reproduction import Surroundings
-    from hmem.analysis.results import read_lines
-    from hmem.analysis.rows import in_miniature, limited, load_rows, select
-    from hmem.analysis.studies import STUDIES, rows_of
     from hmem.cli.studies import work_on
+    from hmem.figures.plotting import require_matplotlib
     from hmem.graph.registry import home
+    from hmem.reproduction.paper_rows import in_miniature, limited, load_rows, select
+    from hmem.reproduction.reproduce import Surroundings
+    from hmem.reproduction.results import read_lines
+    from hmem.reproduction.studies import STUDIES, rows_of
 
     models = models or home() / "models" / ("quick" if quick else "paper")
     results = results or (models / "results.jsonl" if quick else RESULTS)
@@ -116,9 +116,9 @@ def reproduce(
 
 
 def _list(rows: "Sequence[Row]", studies: "Sequence[StudyName]", seed: int | None, results: Path, models: Path) -> None:
-    from hmem.analysis.reproduction import runs_of, stage_of
-    from hmem.analysis.results import read_lines
-    from hmem.analysis.studies import find_study, runs_compared
+    from hmem.reproduction.reproduce import runs_of, stage_of
+    from hmem.reproduction.results import read_lines
+    from hmem.reproduction.studies import find_study, runs_compared
 
     lines = read_lines(results)
     table = output.table(["dataset", "row", "file", "what there is to do"], ["seed", "minutes"])
@@ -140,9 +140,9 @@ def _list(rows: "Sequence[Row]", studies: "Sequence[StudyName]", seed: int | Non
 
 def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baselines_file: Path) -> bool:
     """Do what is missing. A row that fails does not stop the others; whether one did."""
-    from hmem.analysis.reproduction import baselines, is_complete, missing_graphs, runs_of
-    from hmem.analysis.results import read_lines, require_place
-    from hmem.analysis.rows import GRAPHS
+    from hmem.reproduction.paper_rows import GRAPHS
+    from hmem.reproduction.reproduce import baselines, is_complete, missing_graphs, runs_of
+    from hmem.reproduction.results import read_lines, require_place
 
     failed = False
     with stop_on_ctrl_c() as asked:
@@ -166,10 +166,10 @@ def _run(
     run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "Surroundings", asked: list[int]
 ) -> bool:
     """One row with one seed, with a bar to watch; False if it failed. Leaves the command if it was interrupted."""
-    from hmem.analysis.comparison import share
-    from hmem.analysis.reproduction import reproduce
-    from hmem.analysis.results import figures_of
     from hmem.cli.progress import training_progress
+    from hmem.reproduction.comparison import share
+    from hmem.reproduction.reproduce import reproduce
+    from hmem.reproduction.results import figures_of
 
     title = f"{run.row.table} {run.row.name}, seed {run.seed}"
     output.note(f"{title} ...")
@@ -193,7 +193,7 @@ def _run(
 def _show(
     rows: "Sequence[Row]", every: "Sequence[Row]", seed: int | None, lines: "Sequence[Line]", json_path: str | None
 ) -> None:
-    from hmem.analysis.comparison import compare
+    from hmem.reproduction.comparison import compare
 
     found = compare(rows, lines, every, seed)
     if json_path is not None:
@@ -205,8 +205,8 @@ def _show(
 
 
 def _show_table(comparison: "Comparison") -> None:
-    from hmem.analysis.comparison import share, table_lines
-    from hmem.analysis.rows import METRICS
+    from hmem.reproduction.comparison import share, table_lines
+    from hmem.reproduction.paper_rows import METRICS
 
     title = comparison.table + (", global weight" if comparison.group == "ablation" else "")
     if comparison.dataset != comparison.table:

@@ -8,20 +8,20 @@ from hmem.cli import output
 from hmem.cli.drawing import prepare, show_degree, show_growth, write
 
 if TYPE_CHECKING:
-    from hmem.analysis.reproduction import Surroundings
-    from hmem.analysis.results import Line
-    from hmem.analysis.rows import Row, Run
-    from hmem.analysis.studies import StudyName
+    from hmem.reproduction.paper_rows import Row, Run
+    from hmem.reproduction.reproduce import Surroundings
+    from hmem.reproduction.results import Line
+    from hmem.reproduction.studies import StudyName
 
 
 def work_on(
     study: "StudyName", rows: "Sequence[Row]", seed: int | None, where: "Surroundings", figures: Path, quiet: bool
 ) -> bool:
     """Compare the rows of each dataset, trained now or earlier, and draw it; False if a row is not there."""
-    from hmem.analysis.degree import DegreeEffect
-    from hmem.analysis.drawings import degree_picture, growth_picture
-    from hmem.analysis.results import read_lines
-    from hmem.analysis.studies import find_study, result_of_study, runs_compared
+    from hmem.figures.degree import DegreeEffect
+    from hmem.figures.drawings import degree_picture, growth_picture
+    from hmem.reproduction.results import read_lines
+    from hmem.reproduction.studies import find_study, result_of_study, runs_compared
 
     whole = True
     for table, runs in runs_compared(study, rows, seed).items():
@@ -44,11 +44,11 @@ def work_on(
 
 def _compare(study: "StudyName", runs: "Sequence[Run]", where: "Surroundings") -> "Line | None":
     """Compare the models of these runs, and keep the numbers as a line; None if one of them has left none."""
-    from hmem.analysis.contenders import model_contender, rules_contender
-    from hmem.analysis.reproduction import device_name, trained
-    from hmem.analysis.results import append_result, require_place
-    from hmem.analysis.studies import line_of_study, run_study
     from hmem.evaluation.report import current_commit
+    from hmem.figures.compared_models import model_contender, rules_contender
+    from hmem.reproduction.reproduce import device_name, trained
+    from hmem.reproduction.results import append_result, require_place
+    from hmem.reproduction.studies import line_of_study, run_study
 
     require_place(where.results)  # which would else be missed after all the work
     name = runs[0].row.dataset

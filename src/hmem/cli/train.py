@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output
-from hmem.cli.grow import begin, split_moment
+from hmem.cli.training_from_kb import begin, split_moment
 from hmem.errors import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
-    from hmem.cli.grow import Growth
+    from hmem.cli.training_from_kb import Growth
     from hmem.config import Config
     from hmem.evaluation.calibration import Calibration
     from hmem.evaluation.report import Report
@@ -106,7 +106,7 @@ def train(
 
 def _trained_moment(out: Path) -> int | None:
     """The moment of the knowledge base that an interrupted run took its facts from."""
-    from hmem.analysis.run_folder import RUN
+    from hmem.runs.folder import RUN
 
     try:
         before = json.loads((out / RUN).read_text(encoding="utf-8"))["data"]
@@ -117,9 +117,9 @@ def _trained_moment(out: Path) -> int | None:
 
 def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, overwrite: bool) -> "State | None":
     """Make the folder ready: a new run, or the state of the one to go on with."""
-    from hmem.analysis.run_folder import LOG, RUN, STATE
     from hmem.config import to_dict
     from hmem.model.checkpoint import read_tensors
+    from hmem.runs.folder import LOG, RUN, STATE
     from hmem.training.state import State
 
     run = {**run, "config": to_dict(config)}
@@ -142,8 +142,8 @@ def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, ove
 
 
 def _run(job: Job, state: "State | None") -> None:
-    from hmem.analysis.run_folder import train_in
     from hmem.cli.progress import training_progress
+    from hmem.runs.folder import train_in
 
     quiet = job.json_path == "-"
     with training_progress(quiet) as show, stop_on_ctrl_c() as stopped:
@@ -165,9 +165,9 @@ def _run(job: Job, state: "State | None") -> None:
 
 def _finish(job: Job, outcome: "Outcome", graph: "FrozenIndex") -> None:
     """Measure the model, save it, say so; and only then let a knowledge base use it."""
-    from hmem.analysis.run_folder import STATE, cost_of
     from hmem.cli.show import show_reports
     from hmem.model.checkpoint import SavedModel, save
+    from hmem.runs.folder import STATE, cost_of
 
     extra = cost_of(outcome)
     made, calibration = _measured(job, outcome, graph, extra) if len(job.dataset.valid) else (None, None)

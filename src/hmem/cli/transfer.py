@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
 ROLES = ("head", "relation", "tail")
 STANDARD = "-"  # input or output, as in any command
@@ -29,16 +29,16 @@ def read(source: str, **how: object) -> "pa.Table":
 
     Of a dataset with splits they are those that a model may see.
     """
-    from hmem.cli.grow import is_knowledge_base, split_moment
+    from hmem.cli.training_from_kb import is_knowledge_base, split_moment
     from hmem.graph.readers.read import read_table
-    from hmem.knowledge.store import Store
+    from hmem.knowledge.store.store import Store
 
     if not how and source != STANDARD and is_knowledge_base(source):
         path, moment = split_moment(source)
         with Store.open(path, read_only=True) as store:
             return table_of(store, moment)
     if not how and source != STANDARD and _is_dataset(source):
-        from hmem.knowledge.making import table_of as table_of_dataset  # brings torch with it
+        from hmem.knowledge.ingest import table_of as table_of_dataset  # brings torch with it
 
         return table_of_dataset(output.load(source))
     if source != STANDARD:

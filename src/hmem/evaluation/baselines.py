@@ -56,7 +56,7 @@ class Rules:
 
 
 class Frequency:
-    """How often an entity stands in the asked role, whoever is asking."""
+    """How often an entity stands in the asked role, whoever is session."""
 
     device = CPU
 

@@ -53,7 +53,7 @@ def rank_queries(
     budget: int | None = None,
 ) -> dict[Protocol, Ranks]:
     num_entities = candidates[0].num_entities
-    # Sorted by role, so that queries with the same candidates are neighbours; equal (entity, role) fall together.
+    # Sorted by role, so that queries with the same candidates are neighbors; equal (entity, role) fall together.
     keys = queries.roles * num_entities + queries.entities
     groups, group_of = np.unique(keys, return_inverse=True)
     group_role, group_entity = np.divmod(groups, num_entities)

@@ -38,7 +38,7 @@ class Steps:
 def isotonic(
     log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
 ) -> Steps:
-    """The non-decreasing steps nearest to the marks in squares, by pooling neighbours that are out of order.
+    """The non-decreasing steps nearest to the marks in squares, by pooling neighbors that are out of order.
 
     A step that begins half-way between two log probabilities treats both alike. The lowest step, of which nothing may
     have been true, and the highest, of which everything may have been, stay 1/(n + 2) away from certainty, where n is

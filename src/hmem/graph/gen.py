@@ -1,7 +1,7 @@
 """A dataset with new entities, made from any graph (paper, § "Generalizing to new entities").
 
 Some entities are held out at random. Training sees no fact about them; of their facts two thirds are *observed* (at
-inference they give the new entities their neighbourhoods), and the rest are the questions.
+inference they give the new entities their neighborhoods), and the rest are the questions.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Rules of several steps: which walks through the graph lead where a single role would.
 
-"The habitat of one's kind" is a path: from an entity along role c₁ to a neighbour, from there along c₂ to its
-neighbours. A path is a rule for role q if it often ends at an answer to q.
+"The habitat of one's kind" is a path: from an entity along role c₁ to a neighbor, from there along c₂ to its
+neighbors. A path is a rule for role q if it often ends at an answer to q.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from hmem.errors import ConfigError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
 
-MOST_AT_A_STEP = 200  # neighbours in one role; a step that leads to more says little about any of them
-MOST_WAYS = MOST_AT_A_STEP**2  # neighbours of all steps multiplied, so a rule has no more walks than that from anybody
+MOST_AT_A_STEP = 200  # neighbors in one role; a step that leads to more says little about any of them
+MOST_WAYS = MOST_AT_A_STEP**2  # neighbors of all steps multiplied, so a rule has no more walks than that from anybody
 FACTS_PER_ROLE = 100  # that rules are looked for in, at least
 FACTS = 40_000  # in all, shared among the roles
 BODIES_PER_ROLE, BODIES = 30, 10_000  # the same for entities whose walks are counted
@@ -41,7 +41,7 @@ class Walks:
     fact: Ints
     at: Ints
     key: Ints  # roles + 1 as digits in base 2R + 1
-    ways: Ints  # how many neighbours each step could choose from, multiplied
+    ways: Ints  # how many neighbors each step could choose from, multiplied
 
     def select(self, kept: np.ndarray) -> "Walks":
         return Walks(self.fact[kept], self.at[kept], self.key[kept], self.ways[kept])
@@ -119,7 +119,7 @@ def _step(graph: Neighborhoods, walks: Walks, entity: Ints, answer: Ints) -> Wal
 
 
 def _most_at_a_step(ways: Ints) -> Ints:
-    """How many neighbours the next step of a walk may choose from, after that many ways."""
+    """How many neighbors the next step of a walk may choose from, after that many ways."""
     allowed: Ints = np.minimum(MOST_AT_A_STEP, MOST_WAYS // ways)
     return allowed
 

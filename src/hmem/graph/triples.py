@@ -2,8 +2,8 @@
 
 A fact (head, relation, tail) is one row of an int32 array. Seen from its two ends it is two edges:
 
-    head --role relation + R--> tail    (the tail is the head's right neighbour)
-    tail --role relation    --> head    (the head is the tail's left neighbour)
+    head --role relation + R--> tail    (the tail is the head's right neighbor)
+    tail --role relation    --> head    (the head is the tail's left neighbor)
 
 so R relations give 2R roles, and a query is always "entity, role: which fillers?". Inverse relations exist nowhere
 else in the package: files, tables and prediction speak of relations only.

@@ -18,18 +18,18 @@ from types import TracebackType
 from typing import TypeVar
 
 from hmem.errors import ConfigError, DataError, StoreError
-from hmem.knowledge.asking import Asking, Direction
-from hmem.knowledge.attached import Attached, attach
 from hmem.knowledge.explanation import Reasons
-from hmem.knowledge.live import text
-from hmem.knowledge.making import Progress, import_table, make, table_of
-from hmem.knowledge.naming import check_facts
-from hmem.knowledge.records import Names3, Written
-from hmem.knowledge.results import Neighbour, Neighbours, Prediction, Predictions, Similar, Similars
-from hmem.knowledge.store import Confidence, Store
+from hmem.knowledge.ingest import Progress, import_table, make, table_of
+from hmem.knowledge.live_graph import text
+from hmem.knowledge.model_link import ModelLink, attach
+from hmem.knowledge.results import Neighbor, Neighbors, Prediction, Predictions, Similar, Similars
+from hmem.knowledge.session import Direction, Session
+from hmem.knowledge.store.records import Names3, Written
+from hmem.knowledge.store.store import Confidence, Store
+from hmem.knowledge.store.validation import check_facts
 from hmem.model.checkpoint import SavedModel, load
 
-Row = TypeVar("Row", Prediction, Similar, Neighbour)
+Row = TypeVar("Row", Prediction, Similar, Neighbor)
 
 
 class KnowledgeBase:
@@ -40,7 +40,7 @@ class KnowledgeBase:
         self.store = store if isinstance(store, Store) else Store.open(store)
         self.device = device
         self._lock = threading.RLock()
-        self._asking: Asking | None = None
+        self._session: Session | None = None
 
     @classmethod
     def create(
@@ -68,7 +68,7 @@ class KnowledgeBase:
 
     def close(self) -> None:
         with self._lock:
-            self._asking = None
+            self._session = None
             self.store.close()
 
     def __enter__(self) -> "KnowledgeBase":
@@ -84,9 +84,9 @@ class KnowledgeBase:
         return self.store.path
 
     @property
-    def attached(self) -> Attached | None:
+    def model_link(self) -> ModelLink | None:
         """Which model folder is used, and since when."""
-        return Attached.of(self.store)
+        return ModelLink.of(self.store)
 
     def __len__(self) -> int:
         return self.store.count()["facts"]
@@ -103,7 +103,7 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         count = self.store.count()
-        model = "no model" if self.attached is None else f"model {self.attached.folder.name}"
+        model = "no model" if self.model_link is None else f"model {self.model_link.folder.name}"
         return f"KnowledgeBase({str(self.path)!r}: {count['facts']:,} facts, {count['entities']:,} entities, {model})"
 
     # Changing what is known
@@ -147,30 +147,30 @@ class KnowledgeBase:
         with self._lock:
             saved = load(path, self.device)
             attach(self.store, path, trained_until)
-            attached = self.attached
-            assert attached is not None, "it has just been attached"
-            self._asking = Asking(self.store, saved, attached)
+            link = self.model_link
+            assert link is not None, "it has just been attached"
+            self._session = Session(self.store, saved, link)
 
     @property
     def model(self) -> SavedModel:
         """The model with its names and figures."""
-        with self.asking() as asking:
-            return asking.saved
+        with self.session() as session:
+            return session.saved
 
     @contextmanager
-    def asking(self) -> Iterator[Asking]:
-        """The facts of this moment and the model, for this thread alone while it is asking."""
+    def session(self) -> Iterator[Session]:
+        """The facts of this moment and the model, for this thread alone while it is session."""
         with self._lock:
-            attached = self.attached
-            if attached is None:
+            link = self.model_link
+            if link is None:
                 raise StoreError(
                     f"{self.path} has no model, which this is needed for; train one (hmem train --from {self.path} "
                     f"--out DIR) or attach one: hmem kb use {self.path} MODEL (in Python: kb.use_model(folder))"
                 )
-            if self._asking is None or self._asking.attached != attached:
-                self._asking = Asking(self.store, attached.load(self.store, self.device), attached)
-            self._asking.live.refresh()
-            yield self._asking
+            if self._session is None or self._session.model_link != link:
+                self._session = Session(self.store, link.load(self.store, self.device), link)
+            self._session.live.refresh()
+            yield self._session
 
     # Answers
 
@@ -182,8 +182,8 @@ class KnowledgeBase:
         Answers that are stored are left out. With `new_only=False` they are listed too, marked as known, each with the
         score it would have if it were not stored.
         """
-        with self.asking() as asking:
-            return Predictions(asking.predict([(entity, relation)], k, direction, new_only)[0])
+        with self.session() as session:
+            return Predictions(session.predict([(entity, relation)], k, direction, new_only)[0])
 
     def predict_many(
         self,
@@ -194,8 +194,8 @@ class KnowledgeBase:
         new_only: bool = True,
     ) -> Predictions:
         """The same for many (entity, relation) at once; `query` says which question a row answers."""
-        with self.asking() as asking:
-            return Predictions(_numbered(asking.predict(_pairs(questions), k, direction, new_only)))
+        with self.session() as session:
+            return Predictions(_numbered(session.predict(_pairs(questions), k, direction, new_only)))
 
     def predict_target(
         self,
@@ -213,16 +213,16 @@ class KnowledgeBase:
             case None, str(), str():
                 return self.predict(tail, relation, k, direction="head", new_only=new_only)
             case str(), None, str():
-                with self.asking() as asking:
-                    return Predictions(asking.relations(head, tail, k, new_only))
+                with self.session() as session:
+                    return Predictions(session.relations(head, tail, k, new_only))
         raise ConfigError(
             f"predict_target fills in one of three: give two of head={head!r}, relation={relation!r}, tail={tail!r}"
         )
 
     def has_outgrown(self, entity: str) -> bool:
         """Whether it is so much larger than anything was in training that its answers have no probability."""
-        with self.asking() as asking:
-            return asking.has_outgrown(asking.live.entity(entity))
+        with self.session() as session:
+            return session.has_outgrown(session.live.entity(entity))
 
     def score(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> float:
         """How well the fact answers (head, relation, ?); higher is better. A stored one counts as if it were not."""
@@ -230,50 +230,50 @@ class KnowledgeBase:
 
     def score_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> Predictions:
         """The given facts in the order given, each with its score and its rank among all answers to its question."""
-        with self.asking() as asking:
-            return Predictions(asking.judge(check_facts(facts), direction))
+        with self.session() as session:
+            return Predictions(session.judge(check_facts(facts), direction))
 
     def missing(self, entity: str, k: int = 10) -> Predictions:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions.
 
-        They are in the order of their probability, and make sense at both ends; see `Answering.missing`.
+        They are in the order of their probability, and make sense at both ends; see `Predictor.missing`.
         """
-        with self.asking() as asking:
-            return Predictions(asking.missing(entity, k))
+        with self.session() as session:
+            return Predictions(session.missing(entity, k))
 
     def missing_many(self, entities: Iterable[str], k: int = 10) -> Predictions:
-        with self.asking() as asking:
-            return Predictions(_numbered([asking.missing(entity, k) for entity in entities]))
+        with self.session() as session:
+            return Predictions(_numbered([session.missing(entity, k) for entity in entities]))
 
     def similar(self, entity: str, k: int = 10) -> Similars:
         """The k entities whose vectors point most nearly the same way."""
-        with self.asking() as asking:
-            return Similars(asking.similar(entity, k))
+        with self.session() as session:
+            return Similars(session.similar(entity, k))
 
     def similar_many(self, entities: Iterable[str], k: int = 10) -> Similars:
-        with self.asking() as asking:
-            return Similars(_numbered([asking.similar(entity, k) for entity in entities]))
+        with self.session() as session:
+            return Similars(_numbered([session.similar(entity, k) for entity in entities]))
 
     def explain(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> Reasons:
         """Why the fact scores what it scores: the stored facts, and what each contributes."""
         return self.explain_many([(head, relation, tail)], direction=direction)[0]
 
     def explain_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> list[Reasons]:
-        with self.asking() as asking:
-            return [asking.explain(*fact, direction) for fact in check_facts(facts)]
+        with self.session() as session:
+            return [session.explain(*fact, direction) for fact in check_facts(facts)]
 
-    def neighbours(self, entity: str, limit: int | None = None) -> Neighbours:
+    def neighbors(self, entity: str, limit: int | None = None) -> Neighbors:
         """The stored facts of an entity, as head and as tail, with their sources and times."""
-        return Neighbours(self._neighbours(entity, limit))
+        return Neighbors(self._neighbors(entity, limit))
 
-    def neighbours_many(self, entities: Iterable[str], limit: int | None = None) -> Neighbours:
-        return Neighbours(_numbered([self._neighbours(entity, limit) for entity in entities]))
+    def neighbors_many(self, entities: Iterable[str], limit: int | None = None) -> Neighbors:
+        return Neighbors(_numbered([self._neighbors(entity, limit) for entity in entities]))
 
-    def _neighbours(self, entity: str, limit: int | None) -> list[Neighbour]:
+    def _neighbors(self, entity: str, limit: int | None) -> list[Neighbor]:
         facts = list(self.store.listing(head=text("entity", entity), limit=limit))
         facts += [fact for fact in self.store.listing(tail=entity, limit=limit) if fact.head != entity]
         return [
-            Neighbour(
+            Neighbor(
                 head=fact.head,
                 relation=fact.relation,
                 tail=fact.tail,

@@ -17,9 +17,9 @@ from hmem.evaluation.metrics import MRR
 from hmem.evaluation.queries import both_sides
 from hmem.evaluation.ranks import filtered_ranks
 from hmem.graph.triples import Triples, triple_keys
-from hmem.knowledge.answering import Answering
-from hmem.knowledge.asking import Asking
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.session import Session
 
 SAMPLE = 500  # facts that are ranked, of either age
 MUCH_NEW = 0.1  # share of the facts, as of those that are gone
@@ -101,9 +101,9 @@ class Drift:
 
 def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
     """Compare the facts of now with those at the moment the model was trained."""
-    with kb.asking() as asking:
-        live = asking.live
-        changes = kb.store.changes_since(asking.attached.trained_until, 0, 0)
+    with kb.session() as session:
+        live = session.live
+        changes = kb.store.changes_since(session.model_link.trained_until, 0, 0)
         usable, facts = live.translate(changes.added), kb.store.triples()
         recent = usable[len(usable) - min(sample, len(usable)) :]
         keys = triple_keys(np.concatenate([facts, changes.added]))
@@ -117,11 +117,11 @@ def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
             new_entities=len(live.newcomers()),
             new_relations=tuple(live.relations.names[relation] for relation in names),
             unusable_facts=int(unknown.sum()),
-            recent_mrr=_mrr(asking.answering, recent),
+            recent_mrr=_mrr(session.predictor, recent),
             recent_ranked=len(recent),
-            older_mrr=_mrr(asking.answering, older),
+            older_mrr=_mrr(session.predictor, older),
             older_ranked=len(older),
-            validation_mrr=validation_mrr(asking),
+            validation_mrr=validation_mrr(session),
         )
 
 
@@ -129,10 +129,10 @@ def _facts(count: int) -> str:
     return f"{count:,} fact" if count == 1 else f"{count:,} facts"
 
 
-def validation_mrr(asking: Asking) -> float | None:
+def validation_mrr(session: Session) -> float | None:
     """The MRR that training measured, where the model's folder has it."""
     try:
-        (report,) = [each for each in asking.saved.metrics["reports"] if each["split"] == "valid"][:1]
+        (report,) = [each for each in session.saved.metrics["reports"] if each["split"] == "valid"][:1]
         return float(report["protocols"]["all"][MRR])
     except (KeyError, TypeError, ValueError):
         return None
@@ -145,20 +145,20 @@ def _sample(facts: Triples, count: int) -> Triples:
     return facts[np.sort(np.random.default_rng(0).permutation(len(facts))[:count])]
 
 
-def _mrr(answering: Answering, facts: Triples) -> float | None:
+def _mrr(predictor: Predictor, facts: Triples) -> float | None:
     """The mean reciprocal rank of stored facts, both ends asked, each left out while it is; ties share their mean."""
     if len(facts) == 0:
         return None
-    queries = both_sides(facts, answering.num_relations)
+    queries = both_sides(facts, predictor.num_relations)
     asked = queries.entities, queries.roles, queries.targets
-    withheld = answering.withheld(*asked)
-    ranks = [_rank(answering, row, *(int(part[place]) for part in asked)) for place, row, _ in withheld]
+    withheld = predictor.withheld(*asked)
+    ranks = [_rank(predictor, row, *(int(part[place]) for part in asked)) for place, row, _ in withheld]
     return float(np.mean([1 / rank for rank in ranks]))
 
 
-def _rank(answering: Answering, row: Float[Tensor, " W"], entity: int, role: int, target: int) -> float:
+def _rank(predictor: Predictor, row: Float[Tensor, " W"], entity: int, role: int, target: int) -> float:
     """The filtered rank of the target among everybody's scores; last if nothing but its own fact tells of it."""
-    others = answering.live.graph.answers(entity, role).astype(np.int64)
+    others = predictor.live.graph.answers(entity, role).astype(np.int64)
     known = row[torch.from_numpy(others[(others != target) & (others < len(row))])]
     if target >= len(row) or row[target] == -torch.inf:
         return float(1 + (row > -torch.inf).sum() - (known > -torch.inf).sum())

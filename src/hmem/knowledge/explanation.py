@@ -1,7 +1,7 @@
 """Why an answer scored what it scored, line by line: the computation itself, with the facts it rests on.
 
 The contributions of all lines sum to `Reasons.total`. With the exact channel that is the answer's share p(x) = e^score:
-what was copied from stored facts, what was reached through neighbours in several steps, and what the memory as a whole
+what was copied from stored facts, what was reached through neighbors in several steps, and what the memory as a whole
 gave (`dense`). Without it, it is the score −τ‖e_o − e_x‖² itself: what each stored fact adds to the match, what
 completing the memory adds, and the part that no fact decides (`rest`).
 
@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from hmem.errors import EmptyNeighborhoodError
-from hmem.knowledge.answering import Answering
+from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.ranked import Ranked
-from hmem.knowledge.records import Names3
 from hmem.knowledge.results import Table, cell
+from hmem.knowledge.store.records import Names3
 from hmem.model.explain import Explanation, explain
 from hmem.model.index import LiveIndex
 
@@ -101,30 +101,30 @@ class Explained:
     known: bool
 
 
-def explain_answer(answering: Answering, entity: int, role: int, answer: int) -> Explained:
+def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) -> Explained:
     """Take one score apart, with the fact left out of the graph if it is stored."""
-    live, fact = answering.live, answering.fact(entity, role, answer)
+    live, fact = predictor.live, predictor.fact(entity, role, answer)
     known = live.graph.contains(*fact)
     with live.without(*fact) if known else nullcontext():
-        judged = answering.judge(*(np.array([number]) for number in (entity, role, answer)))
+        judged = predictor.judge(*(np.array([number]) for number in (entity, role, answer)))
         if judged.scores[0] == -np.inf:
             raise EmptyNeighborhoodError(
                 f'"{live.entities.names[answer]}" has no {"other " if known else ""}fact that links it to what the '
                 "model knows, so it cannot be an answer yet and there is nothing to explain; add one first"
             )
-        vectors = answering.vectors.current()
-        index = LiveIndex(live.graph, len(vectors.entities), answering.model.device)
-        parts = explain(answering.model, index, entity, role, answer, vectors)
+        vectors = predictor.vectors.current()
+        index = LiveIndex(live.graph, len(vectors.entities), predictor.model.device)
+        parts = explain(predictor.model, index, entity, role, answer, vectors)
     return Explained(parts, judged, known)
 
 
-def reasons_of(answering: Answering, entity: int, parts: Explanation) -> list[Reason]:
+def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Reason]:
     """The lines of an explanation, the strongest first and those that speak of no single fact last."""
-    is_exact = answering.model.exact is not None
+    is_exact = predictor.model.exact is not None
 
     def named(owner: int, role: int, filler: int) -> Names3:
-        entities, relations = answering.live.entities.names, answering.live.relations.names
-        head, relation, tail = answering.fact(owner, role, filler)
+        entities, relations = predictor.live.entities.names, predictor.live.relations.names
+        head, relation, tail = predictor.fact(owner, role, filler)
         return entities[head], relations[relation], entities[tail]
 
     columns = (parts.roles, parts.fillers, parts.weights, parts.matches, parts.copied)
@@ -143,10 +143,10 @@ def reasons_of(answering: Answering, entity: int, parts: Explanation) -> list[Re
         steps = [step for step in zip([entity, *nodes], roles, nodes, strict=False) if step[1] >= 0]
         lines.append(Reason(kind="path", facts=tuple(named(*step) for step in steps), contribution=reached))
     lines.sort(key=lambda line: (-line.contribution, -(line.match or 0.0)))
-    if answering.model.config.stiffness < math.inf:
+    if predictor.model.config.stiffness < math.inf:
         added, within = (0.0, parts.completion) if is_exact else (parts.completion, None)
         lines.append(Reason(kind="completion", facts=(), contribution=added, match=within))
-    if answering.model.readout is not None and not is_exact:
+    if predictor.model.readout is not None and not is_exact:
         lines.append(Reason(kind="usual", facts=(), contribution=parts.usual))
     if is_exact:
         lines.append(Reason(kind="dense", facts=(), contribution=parts.dense_share, match=parts.dense_score))

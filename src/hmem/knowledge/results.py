@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 import pyarrow as pa
 
 from hmem.errors import ConfigError
-from hmem.knowledge.records import Names3
+from hmem.knowledge.store.records import Names3
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
+class Neighbor:
     """A stored fact of an entity, with where and when it came from."""
 
     head: str
@@ -159,7 +159,7 @@ class Similars(Table[Similar]):
     }
 
 
-class Neighbours(Table[Neighbour]):
+class Neighbors(Table[Neighbor]):
     """Stored facts, those with the entity as head first."""
 
     SCHEMA: ClassVar[dict[str, pa.DataType]] = {

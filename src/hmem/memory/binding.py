@@ -2,7 +2,7 @@
 
 A binding is a pair of maps, `bind(role, filler) -> memory` and `unbind(role, memory) -> filler`, the second inverting
 the first approximately, or exactly for the roles its docstring names. Both are linear in each argument, so the
-memory of a whole neighbourhood is a sum of bindings. Neither normalises anything: unit roles (tensor product) and
+memory of a whole neighborhood is a sum of bindings. Neither normalizes anything: unit roles (tensor product) and
 whitened vectors (convolution) are made by the caller, see `hmem.memory.decorrelate`.
 """
 

@@ -18,7 +18,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from hmem.errors import NumericalWarning
-from hmem.memory.graphed import Replayed
+from hmem.memory.cuda_graph import Replayed
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Superposition: the memory of a neighbourhood is the weighted sum of its bindings (paper, eq. 6).
+"""Superposition: the memory of a neighborhood is the weighted sum of its bindings (paper, eq. 6).
 
     M_b = Σ_c w_c · bind(r_c, e_c)        c over the edges of query b
 
@@ -33,13 +33,13 @@ class Bags:
 
     @cached_property
     def most(self) -> int:
-        """The greatest number of bags that one query has; asking synchronises with the device."""
+        """The greatest number of bags that one query has; asking synchronizes with the device."""
         return int(self.slot.max()) + 1 if len(self.slot) else 0
 
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """The neighbourhoods of a batch of queries, flat: `query` never decreases, `roles` not within a query."""
+    """The neighborhoods of a batch of queries, flat: `query` never decreases, `roles` not within a query."""
 
     roles: Int[Tensor, " N"]
     fillers: Int[Tensor, " N"]
@@ -58,7 +58,7 @@ class Edges:
 
     @cached_property
     def bags(self) -> Bags:
-        """The runs of equal (query, role), found once; counting them synchronises with the device."""
+        """The runs of equal (query, role), found once; counting them synchronizes with the device."""
         changes = (self.query[1:] != self.query[:-1]) | (self.roles[1:] != self.roles[:-1])  # (N - 1,)
         first = torch.cat([changes.new_ones(min(1, len(self.query))), changes])  # (N,) is this the first of its bag?
         offsets = first.nonzero().squeeze(1)  # (P,)

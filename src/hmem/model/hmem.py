@@ -79,7 +79,7 @@ class HMem(nn.Module):
         self.register_buffer("is_known", torch.ones(num_entities, dtype=torch.bool))
         # From the memory of an entity that comes later to where its vector would be; see model/placing.py.
         self.register_buffer("placing", torch.zeros(memory_dim + 1, config.entity_dim))
-        # The same from the roles it plays alone, for one whose neighbours all came later too; zero if there is no map.
+        # The same from the roles it plays alone, for one whose neighbors all came later too; zero if there is no map.
         self.register_buffer("kinds", torch.zeros(2 * num_relations, config.entity_dim))
 
     @property
@@ -129,7 +129,7 @@ class HMem(nn.Module):
             if self._is_linear(drop):
                 retrieved = self.memory.recall(query, attended, vectors)  # (B, de) memory and unbinding in one
                 return self._finish(query, graph, retrieved, attended, vectors, drop)
-            memory = self.memory.assemble(query, attended, vectors)  # (B, D) the superposed neighbourhood
+            memory = self.memory.assemble(query, attended, vectors)  # (B, D) the superposed neighborhood
         completed = self.completion(memory, identity)  # (B, D) the Harmony maximum near it
         if drop is not None:
             completed = drop.noise.dropout(completed, drop.memory)

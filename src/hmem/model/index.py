@@ -1,4 +1,4 @@
-"""A graph's neighbourhoods as tensors, ready for a model."""
+"""A graph's neighborhoods as tensors, ready for a model."""
 
 from functools import cached_property
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,7 @@
-"""Recall in several steps: answers that stand in a neighbour's memory.
+"""Recall in several steps: answers that stand in a neighbor's memory.
 
-What no edge of the asked entity holds may be held by a neighbour: its part's maker, its kind's habitat. A path goes
-along role c₁ to a neighbour, along c₂ to one of its fillers, and perhaps along c₃ from there. For every asked role q a
+What no edge of the asked entity holds may be held by a neighbor: its part's maker, its kind's habitat. A path goes
+along role c₁ to a neighbor, along c₂ to one of its fillers, and perhaps along c₃ from there. For every asked role q a
 table lists the paths worth following (`graph.paths` finds them by counting); each has a learned coefficient, and a
 softmax over all walks of the asked entity, with a null slot of its own, makes them a second exact channel,
 

@@ -25,7 +25,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cconv-inf": {"memory": {**CCONV, **ASSEMBLED}},
     "cconv-im": {"memory": {**CCONV, **COMPLETED, "kind": "implicit"}},
     "cconv-global": {"memory": {**CCONV, **COMPLETED, "local_weight": False}},
-    # oDistMult-ERAvg (Albooyeh et al. 2020): the mean of r ⊙ e over the neighbourhood, answers unbound by r ⊙ M.
+    # oDistMult-ERAvg (Albooyeh et al. 2020): the mean of r ⊙ e over the neighborhood, answers unbound by r ⊙ M.
     "eravg": {
         "memory": {
             "binding": "hadamard",

@@ -1,8 +1,8 @@
 """The read-out: what is unbound, seen as the asked role would have it.
 
-Unbinding gives a weighted sum of the neighbours' own vectors. An actor's profession may be among them; their language
+Unbinding gives a weighted sum of the neighbors' own vectors. An actor's profession may be among them; their language
 rarely is, and no weights turn a film into one. The read-out can: a few linear maps, shared by all roles and mixed for
-each, and a vector for each role, what its answers have in common. And what is unbound grows with the neighbourhood, so
+each, and a vector for each role, what its answers have in common. And what is unbound grows with the neighborhood, so
 that answers about hubs are sure of themselves for no reason; with `damping` it is divided by a power of its load,
 
     ê_o = (e_o + Σ_k t_qk B_k e_o) / (1 + Σ_c w_c)^γ_q + v_q.

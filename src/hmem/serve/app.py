@@ -14,9 +14,9 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from hmem.serve import errors, page, routes_ask, routes_entities, routes_facts, routes_graph, routes_status
-from hmem.serve.desk import Desk
 from hmem.serve.events import News
 from hmem.serve.security import Guard
+from hmem.serve.service import Service
 from hmem.serve.settings import Settings
 
 DESCRIPTION = """A knowledge base that keeps growing: what is stored, what is likely, and why.
@@ -28,11 +28,11 @@ stable code, a message and a list of names that may have been meant."""
 def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -> FastAPI:
     """The application for one knowledge base, which it opens here and closes when it is shut down."""
     chosen = settings or Settings()
-    desk = Desk(Path(path), chosen)
+    service = Service(Path(path), chosen)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        news = app.state.news = News(desk)
+        news = app.state.news = News(service)
         loop = asyncio.get_running_loop()
         app.state.stop = lambda: loop.call_soon_threadsafe(news.close)
         news.start()  # which has the model loaded, too
@@ -40,7 +40,7 @@ def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -
             yield
         finally:
             news.close()
-            await asyncio.to_thread(desk.close)
+            await asyncio.to_thread(service.close)
 
     app = FastAPI(
         title="hmem",
@@ -52,7 +52,7 @@ def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -
         generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
     )
-    app.state.desk, app.state.settings, app.state.files = desk, chosen, page.files()
+    app.state.service, app.state.settings, app.state.files = service, chosen, page.files()
     app.state.stop = lambda: None  # until there is a loop
     methods: dict[str, list[str]] = {app.openapi_url or "": ["GET"]}
     for each in (routes_status, routes_graph, routes_entities, routes_ask, routes_facts, page):
@@ -62,5 +62,5 @@ def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -
                 methods[route.path] = sorted({*methods.get(route.path, ()), *(route.methods or ())})
     app.state.methods = methods
     errors.install(app)
-    app.add_middleware(Guard, settings=chosen, metrics=desk.metrics, routes=frozenset(methods))
+    app.add_middleware(Guard, settings=chosen, metrics=service.metrics, routes=frozenset(methods))
     return app

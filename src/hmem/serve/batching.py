@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hmem.errors import HMemError
-from hmem.knowledge.asking import Asking, Direction
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.ranked import Ranked
+from hmem.knowledge.session import Direction, Session
 from hmem.model.implicit import ImplicitMemory
 from hmem.serve.errors import ApiError, UnknownError, shown
 from hmem.serve.settings import MOST_QUESTIONS, STORED_EDGES
@@ -78,7 +78,7 @@ class Batcher:
         self._observe = observe  # told how many questions each pass had
         self._changed = threading.Condition()
         self._asked: deque[_Asked] = deque()
-        self._calls: deque[tuple[Callable[[Asking], Any], Future[Any]]] = deque()
+        self._calls: deque[tuple[Callable[[Session], Any], Future[Any]]] = deque()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="hmem-model", daemon=True)
         self._thread.start()
@@ -97,7 +97,7 @@ class Batcher:
             self._changed.notify()
         return future
 
-    def call(self, function: Callable[[Asking], T]) -> "Future[T]":
+    def call(self, function: Callable[[Session], T]) -> "Future[T]":
         """What a function makes of the model and the facts of the moment, to come."""
         future: Future[T] = Future()
         with self._changed:
@@ -154,7 +154,7 @@ class Batcher:
 
     def _answer(self, batch: list[_Asked]) -> None:
         try:
-            with asking(self._kb) as now:
+            with session(self._kb) as now:
                 fine = [asked for asked in batch if _is_answerable(now, asked)]
                 self._observe(sum(len(asked.questions) for asked in fine))
                 try:
@@ -172,35 +172,35 @@ class Batcher:
             asked.future.set_result(answers[start : start + len(asked.questions)])
             start += len(asked.questions)
 
-    def _answer_one_by_one(self, now: Asking, batch: list[_Asked]) -> None:
+    def _answer_one_by_one(self, now: Session, batch: list[_Asked]) -> None:
         for asked in batch:
             try:
                 asked.future.set_result(answer_all(now, asked.questions))
             except HMemError as error:
                 asked.future.set_exception(error)
 
-    def _run(self, function: Callable[[Asking], Any], future: "Future[Any]") -> None:
+    def _run(self, function: Callable[[Session], Any], future: "Future[Any]") -> None:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            with asking(self._kb) as now:
+            with session(self._kb) as now:
                 future.set_result(function(now))
         except BaseException as error:
             future.set_exception(error)
 
 
-def asking(kb: KnowledgeBase) -> AbstractContextManager[Asking]:
-    """`kb.asking()`, where having no model is an error of its own."""
-    if kb.attached is None:
+def session(kb: KnowledgeBase) -> AbstractContextManager[Session]:
+    """`kb.session()`, where having no model is an error of its own."""
+    if kb.model_link is None:
         raise ApiError(
             "no_model",
             "the knowledge base has no model, which this is needed for; train one with `hmem train --from KB --out DIR`"
             " and attach it with `hmem kb use KB DIR`",
         )
-    return kb.asking()
+    return kb.session()
 
 
-def answer_all(now: Asking, questions: Sequence[Question]) -> Answers:
+def answer_all(now: Session, questions: Sequence[Question]) -> Answers:
     """The answers to all questions, both directions in one pass. A question that is asked twice is answered once."""
     kinds: dict[tuple[int, bool, int], list[Question]] = {}
     for question in dict.fromkeys(questions):
@@ -209,13 +209,13 @@ def answer_all(now: Asking, questions: Sequence[Question]) -> Answers:
     for (k, known, most_edges), alike in kinds.items():
         entities = np.array([check_entity(now, question.entity) for question in alike])
         roles = np.array([role_of(now, question.relation, question.direction) for question in alike])
-        ranked = now.answering.best(entities, roles, k, new_only=not known, most_edges=most_edges)
+        ranked = now.predictor.best(entities, roles, k, new_only=not known, most_edges=most_edges)
         for question, entity, each in zip(alike, entities.tolist(), ranked, strict=True):
             found[question] = _named(now, entity, each)
     return [found[question] for question in questions]
 
 
-def _named(now: Asking, entity: int, ranked: Ranked) -> list[Answer]:
+def _named(now: Session, entity: int, ranked: Ranked) -> list[Answer]:
     names = now.live.entities.names
     chances = now.chances(np.full(len(ranked.answers), entity), ranked)
     columns = (ranked.ranks, ranked.answers, ranked.scores, ranked.known)
@@ -225,7 +225,7 @@ def _named(now: Asking, entity: int, ranked: Ranked) -> list[Answer]:
     ]
 
 
-def check_entity(now: Asking, name: str) -> int:
+def check_entity(now: Session, name: str) -> int:
     """The number of an entity, or an error with a code of its own. Nothing is searched for here: the model waits."""
     number = now.live.entities.names.get(name)
     if number is None:
@@ -233,7 +233,7 @@ def check_entity(now: Asking, name: str) -> int:
     return number
 
 
-def check_relation(now: Asking, name: str) -> int:
+def check_relation(now: Session, name: str) -> int:
     number = now.live.relations.names.get(name)
     if number is None:
         raise UnknownError("relation", name)
@@ -246,19 +246,19 @@ def check_relation(now: Asking, name: str) -> int:
     return number
 
 
-def role_of(now: Asking, relation: str, direction: Direction) -> int:
+def role_of(now: Session, relation: str, direction: Direction) -> int:
     """The role that stands for a relation asked from one end."""
     number = check_relation(now, relation)
     return number + now.live.num_relations if direction == "tail" else number
 
 
-def _is_answerable(now: Asking, asked: _Asked) -> bool:
+def _is_answerable(now: Session, asked: _Asked) -> bool:
     """Whether all names of a request are known and have facts; otherwise it is told so at once."""
     try:
         for question in asked.questions:
             check_entity(now, question.entity)
             check_relation(now, question.relation)
-            if not isinstance(now.answering.model.memory, ImplicitMemory):
+            if not isinstance(now.predictor.model.memory, ImplicitMemory):
                 now.live.entity_with_facts(question.entity)
     except HMemError as error:
         asked.future.set_exception(error)

@@ -5,19 +5,19 @@ from typing import Annotated, Any
 from fastapi import Depends
 from starlette.requests import Request
 
-from hmem.serve.desk import Desk
 from hmem.serve.errors import CODES
 from hmem.serve.responses import Failure
+from hmem.serve.service import Service
 
 ALWAYS = ("invalid", "forbidden", "too_large", "busy", "timeout", "store", "internal")  # may happen to any request
 
 
-def _desk(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
-    return desk
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
 
 
-TheDesk = Annotated[Desk, Depends(_desk)]
+TheService = Annotated[Service, Depends(_service)]
 
 
 def failures(*codes: str) -> dict[int | str, dict[str, Any]]:

@@ -120,12 +120,12 @@ def install(app: FastAPI) -> None:
 async def _tell_library_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HMemError)
     suggestion: Sequence[str] = error.suggestion if isinstance(error, ApiError) else ()
-    desk = request.app.state.desk
+    service = request.app.state.service
     if code_of(error) == "internal":
         logger.error("%s %s: %s", request.method, request.url.path, error)
     if isinstance(error, UnknownError):
-        suggestion = await desk.closest(error.kind, error.name)
-    return answer(code_of(error), desk.without_paths(str(error)), suggestion)
+        suggestion = await service.closest(error.kind, error.name)
+    return answer(code_of(error), service.without_paths(str(error)), suggestion)
 
 
 async def _tell_validation_error(request: Request, error: Exception) -> Response:

@@ -12,10 +12,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from hmem.knowledge.attached import Attached
-from hmem.knowledge.records import Names3
-from hmem.serve.desk import Desk, Model
+from hmem.knowledge.model_link import ModelLink
+from hmem.knowledge.store.records import Names3
 from hmem.serve.errors import ApiError
+from hmem.serve.service import Model, Service
 
 MOST_TOLD = 100  # facts in one event
 RETRY = 2_000  # milliseconds after which a browser connects again
@@ -26,13 +26,13 @@ logger = logging.getLogger("hmem.serve")
 class News:
     """Watches a knowledge base and wakes the listeners. Belongs to one event loop."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._changed = asyncio.Event()
         self._hint = asyncio.Event()
         self._closed = False
         self._listeners = 0
-        self._seen: tuple[int, Attached | None] | None = None  # last moment and model
+        self._seen: tuple[int, ModelLink | None] | None = None  # last moment and model
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -41,13 +41,13 @@ class News:
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._desk.model_changed = lambda: loop.call_soon_threadsafe(self._wake)
+        self._service.model_changed = lambda: loop.call_soon_threadsafe(self._wake)
         self._task = loop.create_task(self._watch())
 
     def close(self) -> None:
         """End all streams."""
         self._closed = True
-        self._desk.model_changed = lambda: None
+        self._service.model_changed = lambda: None
         self._wake()
         if self._task is not None:
             self._task.cancel()
@@ -58,28 +58,28 @@ class News:
 
     async def listen(self, since: int | None) -> AsyncIterator[str]:
         """The stream for one listener, from a moment on, or from now."""
-        if self._listeners >= self._desk.settings.most_listeners:
+        if self._listeners >= self._service.settings.most_listeners:
             raise ApiError("busy", f"{self._listeners} listeners already; close one of the open pages")
-        now = await self._desk.read(lambda: self._desk.store.moment)
-        return self._stream(now if since is None else min(since, now), self._desk.model)
+        now = await self._service.read(lambda: self._service.store.moment)
+        return self._stream(now if since is None else min(since, now), self._service.model)
 
     async def _stream(self, last: int, model: Model) -> AsyncIterator[str]:
-        if self._listeners >= self._desk.settings.most_listeners:
+        if self._listeners >= self._service.settings.most_listeners:
             return  # many came at once, and others were first
         self._listeners += 1
         try:
             yield f"retry: {RETRY}\nid: {last}\n\n"
             while not self._closed:
                 changed = self._changed  # taken before looking, so that nothing is missed in between
-                if await self._desk.read(lambda: self._desk.store.moment) != last:
-                    event = await self._desk.read(partial(changes, self._desk, last))
+                if await self._service.read(lambda: self._service.store.moment) != last:
+                    event = await self._service.read(partial(changes, self._service, last))
                     last = event["moment"]
                     yield message("facts", event)
-                if self._desk.model is not model:
-                    model = self._desk.model
+                if self._service.model is not model:
+                    model = self._service.model
                     yield message("model", {"moment": last, "model": model.name, "status": model.status})
                 try:
-                    async with asyncio.timeout(self._desk.settings.heartbeat):
+                    async with asyncio.timeout(self._service.settings.heartbeat):
                         await changed.wait()
                 except TimeoutError:
                     yield ": still here\n\n"
@@ -91,7 +91,7 @@ class News:
         trouble = ""
         while True:
             try:
-                now = await self._desk.read(lambda: self._desk.store.version)
+                now = await self._service.read(lambda: self._service.store.version)
                 if now != version:
                     await self._see()
                     version = now
@@ -101,21 +101,21 @@ class News:
                     logger.warning("could not look for news: %s", error)
                 trouble = str(error)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._desk.settings.poll):
+                async with asyncio.timeout(self._service.settings.poll):
                     await self._hint.wait()
             self._hint.clear()
 
     async def _see(self) -> None:
         """Wake the listeners if facts or model are others than at the last look."""
-        seen = await self._desk.read(self._now)
+        seen = await self._service.read(self._now)
         if self._seen is None or seen[1] != self._seen[1]:
-            self._desk.load_model(seen[1])
+            self._service.load_model(seen[1])
         if seen != self._seen:
             self._seen = seen
             self._wake()
 
-    def _now(self) -> tuple[int, Attached | None]:
-        return self._desk.store.moment, Attached.of(self._desk.store)
+    def _now(self) -> tuple[int, ModelLink | None]:
+        return self._service.store.moment, ModelLink.of(self._service.store)
 
     def _wake(self) -> None:
         self._changed.set()
@@ -127,15 +127,15 @@ def message(event: str, data: dict[str, Any]) -> str:
     return f"event: {event}\nid: {data['moment']}\ndata: {json.dumps(data)}\n\n"
 
 
-def changes(desk: Desk, since: int) -> dict[str, Any]:
+def changes(service: Service, since: int) -> dict[str, Any]:
     """What is different from a moment of the past, by name."""
-    found = desk.store.changes_since(since, *desk.directory.counts())
+    found = service.store.changes_since(since, *service.name_index.counts())
     added, removed = found.added[:MOST_TOLD], found.removed[:MOST_TOLD]
-    gone = desk.directory.named(removed)
-    sources = {fact.source for fact in desk.store.details(added)} | {_removed_by(desk, fact) for fact in gone}
+    gone = service.name_index.named(removed)
+    sources = {fact.source for fact in service.store.details(added)} | {_removed_by(service, fact) for fact in gone}
     return {
         "moment": found.moment,
-        "added": desk.directory.named(added),
+        "added": service.name_index.named(added),
         "removed": gone,
         "added_count": len(found.added),
         "removed_count": len(found.removed),
@@ -143,7 +143,7 @@ def changes(desk: Desk, since: int) -> dict[str, Any]:
     }
 
 
-def _removed_by(desk: Desk, fact: Names3) -> str | None:
+def _removed_by(service: Service, fact: Names3) -> str | None:
     head, relation, tail = fact
-    story = desk.store.history(head=head, relation=relation, tail=tail, limit=1)
+    story = service.store.history(head=head, relation=relation, tail=tail, limit=1)
     return story[0].removed_by if story else None

@@ -170,16 +170,16 @@ class HistoryOut(Out):
     more: bool
 
 
-class NeighbourOut(FactOut):
+class NeighborOut(FactOut):
     role: Annotated[EndOf, Field(description="Which end of the fact the entity is.")]
     weight: Annotated[float | None, Field(description="Of the fact in the entity's memory, for the question asked.")]
 
 
-class NeighboursOut(Out):
+class NeighborsOut(Out):
     entity: str
     new: bool
     total: Annotated[int, Field(description="How many facts the entity has.")]
-    facts: list[NeighbourOut]
+    facts: list[NeighborOut]
 
 
 class NamedOut(Out):

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from hmem.knowledge.asking import Asking
 from hmem.knowledge.explanation import Reason, Reasons
+from hmem.knowledge.session import Session
 from hmem.serve.batching import Question, check_entity, check_relation
-from hmem.serve.context import TheDesk, failures
+from hmem.serve.context import TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import AboutIn, ExplainIn, PredictIn, QuestionIn, ScoreIn
 from hmem.serve.responses import (
@@ -34,7 +34,7 @@ router = APIRouter(tags=["questions"])
 
 
 @router.post("/predict", responses=ASKING)
-async def predict(desk: TheDesk, body: Annotated[PredictIn, Body()]) -> PredictOut:
+async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> PredictOut:
     """The best answers to a question, or to several at once.
 
     A stored answer is scored as if it were not stored. Questions of different requests that come at about the same
@@ -60,16 +60,16 @@ async def predict(desk: TheDesk, body: Annotated[PredictIn, Body()]) -> PredictO
         AnswersOut(
             query=AskedOut.model_validate(question), answers=[AnswerOut.model_validate(answer) for answer in found]
         )
-        for question, found in zip(questions, await desk.predict(questions), strict=True)
+        for question, found in zip(questions, await service.predict(questions), strict=True)
     ]
     return PredictOut(results=results)
 
 
 @router.post("/score", responses=ASKING)
-async def score(desk: TheDesk, body: ScoreIn) -> ScoreOut:
+async def score(service: TheService, body: ScoreIn) -> ScoreOut:
     """How likely given facts are, each as if it were not stored."""
 
-    def judge(now: Asking) -> list[ScoredOut]:
+    def judge(now: Session) -> list[ScoredOut]:
         facts = [(head, relation, tail) for head, relation, tail in body.facts]
         for head, relation, tail in facts:
             check_entity(now, head)
@@ -77,44 +77,44 @@ async def score(desk: TheDesk, body: ScoreIn) -> ScoreOut:
             check_entity(now, tail)
         return [ScoredOut.model_validate(each) for each in now.judge(facts, body.direction)]
 
-    return ScoreOut(results=await desk.ask(judge))
+    return ScoreOut(results=await service.ask(judge))
 
 
 @router.post("/missing", responses=ASKING)
-async def missing(desk: TheDesk, body: AboutIn) -> MissingOut:
+async def missing(service: TheService, body: AboutIn) -> MissingOut:
     """The likeliest facts about an entity that are not stored, over all relations and both directions."""
 
-    def find(now: Asking) -> list[MissingFactOut]:
+    def find(now: Session) -> list[MissingFactOut]:
         check_entity(now, body.entity)
         return [MissingFactOut.model_validate(each) for each in now.missing(body.entity, body.k)]
 
-    return MissingOut(entity=body.entity, facts=await desk.ask(find))
+    return MissingOut(entity=body.entity, facts=await service.ask(find))
 
 
 @router.post("/similar", responses=ASKING)
-async def similar(desk: TheDesk, body: AboutIn) -> SimilarOut:
+async def similar(service: TheService, body: AboutIn) -> SimilarOut:
     """The entities whose vectors are most like that of this one."""
 
-    def find(now: Asking) -> list[SimilarEntityOut]:
+    def find(now: Session) -> list[SimilarEntityOut]:
         check_entity(now, body.entity)
         return [
             SimilarEntityOut(name=each.entity, similarity=each.similarity) for each in now.similar(body.entity, body.k)
         ]
 
-    return SimilarOut(entity=body.entity, similar=await desk.ask(find))
+    return SimilarOut(entity=body.entity, similar=await service.ask(find))
 
 
 @router.post("/explain", responses=ASKING)
-async def explain(desk: TheDesk, body: ExplainIn) -> ExplainOut:
+async def explain(service: TheService, body: ExplainIn) -> ExplainOut:
     """Why a fact is likely or not: the stored facts that speak for it, and how much each contributes."""
 
-    def find(now: Asking) -> Reasons:
+    def find(now: Session) -> Reasons:
         check_entity(now, body.head)
         check_relation(now, body.relation)
         check_entity(now, body.tail)
         return now.explain(body.head, body.relation, body.tail, body.direction)
 
-    found = await desk.ask(find)
+    found = await service.ask(find)
     return ExplainOut(
         head=body.head,
         relation=body.relation,

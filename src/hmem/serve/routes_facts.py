@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from hmem.knowledge.records import StoredFact, Written
-from hmem.knowledge.store import Store
-from hmem.serve.access import check_write
-from hmem.serve.context import TheDesk, failures
-from hmem.serve.desk import Desk
+from hmem.knowledge.store.records import StoredFact, Written
+from hmem.knowledge.store.store import Store
+from hmem.serve.authorization import check_write
+from hmem.serve.context import TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn
 from hmem.serve.responses import AddedOut, FactOut, FactsOut, HistoryOut, PastFactOut, RemovedOut
+from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
 
 MOST_OFFSET = 1_000_000_000
@@ -27,7 +27,7 @@ router = APIRouter(tags=["facts"])
 
 @router.get("/facts", responses=failures("unknown_name"))
 async def list_facts(
-    desk: TheDesk,
+    service: TheService,
     head: NameQuery = None,
     relation: NameQuery = None,
     tail: NameQuery = None,
@@ -45,30 +45,30 @@ async def list_facts(
     when = None if as_of is None else parse_time(as_of)
 
     def look() -> list[StoredFact]:
-        _check(desk, head, relation, tail)
-        store = desk.store
+        _check(service, head, relation, tail)
+        store = service.store
         return list(store.listing(head=head, relation=relation, tail=tail, as_of=when, limit=limit + 1, offset=offset))
 
-    found = await desk.read(look)
+    found = await service.read(look)
     return FactsOut(facts=[FactOut.model_validate(fact) for fact in found[:limit]], more=len(found) > limit)
 
 
 @router.get("/history", responses=failures("unknown_name"))
 async def list_history(
-    desk: TheDesk, head: NameQuery = None, relation: NameQuery = None, tail: NameQuery = None, limit: Limit = 100
+    service: TheService, head: NameQuery = None, relation: NameQuery = None, tail: NameQuery = None, limit: Limit = 100
 ) -> HistoryOut:
     """All that ever happened to the facts with these names, removed ones too: what changed last comes first."""
 
     def look() -> list[StoredFact]:
-        _check(desk, head, relation, tail)
-        return desk.store.history(head=head, relation=relation, tail=tail, limit=limit + 1)
+        _check(service, head, relation, tail)
+        return service.store.history(head=head, relation=relation, tail=tail, limit=limit + 1)
 
-    found = await desk.read(look)
+    found = await service.read(look)
     return HistoryOut(facts=[PastFactOut.model_validate(fact) for fact in found[:limit]], more=len(found) > limit)
 
 
 @router.post("/facts", status_code=201, dependencies=[Depends(check_write)], responses=WRITING)
-async def add_facts(request: Request, desk: TheDesk, body: FactsIn) -> AddedOut:
+async def add_facts(request: Request, service: TheService, body: FactsIn) -> AddedOut:
     """Store facts, all in one write. The next answer uses them; names that are new make new entities."""
     names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
     confidences = [fact.confidence for fact in body.facts]
@@ -76,7 +76,7 @@ async def add_facts(request: Request, desk: TheDesk, body: FactsIn) -> AddedOut:
     def write(store: Store) -> Written:
         return store.add(names, source=body.source, confidence=confidences)
 
-    written = await desk.write(write)
+    written = await service.write(write)
     request.app.state.news.look()
     return AddedOut(moment=written.moment, added=len(written.changed), unchanged=written.unchanged)
 
@@ -84,16 +84,16 @@ async def add_facts(request: Request, desk: TheDesk, body: FactsIn) -> AddedOut:
 @router.delete(
     "/facts", dependencies=[Depends(check_write)], responses=failures("unknown_name", "unauthorized", "writes_off")
 )
-async def remove_facts(request: Request, desk: TheDesk, body: FactsIn) -> RemovedOut:
+async def remove_facts(request: Request, service: TheService, body: FactsIn) -> RemovedOut:
     """Remove facts, all in one write. The file remembers them, and on whose word they went."""
     names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
 
     def check() -> None:
         for head, relation, tail in names:
-            _check(desk, head, relation, tail)
+            _check(service, head, relation, tail)
 
-    await desk.read(check)
-    written = await desk.write(lambda store: store.remove(names, source=body.source))
+    await service.read(check)
+    written = await service.write(lambda store: store.remove(names, source=body.source))
     request.app.state.news.look()
     return RemovedOut(moment=written.moment, removed=len(written.changed), unchanged=written.unchanged)
 
@@ -112,8 +112,8 @@ def parse_time(text: str) -> datetime | int:
         ) from None
 
 
-def _check(desk: Desk, head: str | None, relation: str | None, tail: str | None) -> None:
+def _check(service: Service, head: str | None, relation: str | None, tail: str | None) -> None:
     """Unknown names are found here, where looking for similar ones is cheap."""
     for kind, name in (("entity", head), ("relation", relation), ("entity", tail)):
         if name is not None:
-            desk.directory.check(kind, name)
+            service.name_index.check(kind, name)

@@ -3,47 +3,47 @@
 from fastapi import APIRouter
 
 from hmem.evaluation.metrics import ALIASES
-from hmem.knowledge.asking import Asking
-from hmem.serve.context import TheDesk, failures
-from hmem.serve.desk import Desk
+from hmem.knowledge.session import Session
+from hmem.serve.context import TheService, failures
 from hmem.serve.responses import AttachedOut, FiguresOut, GraphOut, ModelOut, RelationOut, RelationsOut
+from hmem.serve.service import Service
 
 router = APIRouter(tags=["graph"])
 
 
 @router.get("/graph", responses=failures())
-async def describe_graph(desk: TheDesk) -> GraphOut:
+async def describe_graph(service: TheService) -> GraphOut:
     """What the knowledge base holds, which model it uses, and whether it can be changed here."""
 
     def look() -> GraphOut:
-        counts = desk.store.count()
-        first = next(desk.store.listing(limit=1), None)
+        counts = service.store.count()
+        first = next(service.store.listing(limit=1), None)
         return GraphOut(
-            path=desk.store.path.name,
+            path=service.store.path.name,
             facts=counts["facts"],
             entities=counts["entities"],
             relations=counts["relations"],
             moment=counts["moments"],
             created=None if first is None else first.added_at,
-            model=_attached(desk),
-            writes=desk.settings.writable,
-            token=desk.settings.token is not None,
+            model=_attached(service),
+            writes=service.settings.writable,
+            token=service.settings.token is not None,
         )
 
-    return await desk.read(look)
+    return await service.read(look)
 
 
 @router.get("/model", responses=failures("no_model"))
-async def describe_model(desk: TheDesk) -> ModelOut:
+async def describe_model(service: TheService) -> ModelOut:
     """The model that answers: what kind, how large, how good, and how much came after it."""
-    return await desk.ask(_describe)
+    return await service.ask(_describe)
 
 
 @router.get("/relations", responses=failures())
-async def list_relations(desk: TheDesk) -> RelationsOut:
+async def list_relations(service: TheService) -> RelationsOut:
     """All relations; those that came after the model was trained are stored, but cannot be asked for."""
-    saved = desk.model.saved
-    found = await desk.read(desk.directory.relations)
+    saved = service.model.saved
+    found = await service.read(service.name_index.relations)
     return RelationsOut(
         relations=[
             RelationOut(
@@ -54,8 +54,8 @@ async def list_relations(desk: TheDesk) -> RelationsOut:
     )
 
 
-def _attached(desk: Desk) -> AttachedOut | None:
-    state = desk.model
+def _attached(service: Service) -> AttachedOut | None:
+    state = service.model
     if state.name is None or state.status == "none":
         return None
     saved = state.saved
@@ -69,12 +69,12 @@ def _attached(desk: Desk) -> AttachedOut | None:
     )
 
 
-def _describe(now: Asking) -> ModelOut:
+def _describe(now: Session) -> ModelOut:
     saved, memory = now.saved, now.saved.config.memory
     calibration = saved.metrics.get("calibration") or {}
     reports = saved.metrics.get("reports") or []
     return ModelOut(
-        name=now.attached.folder.name,
+        name=now.model_link.folder.name,
         preset=saved.preset,
         dataset=saved.dataset,
         kind=memory.kind,
@@ -87,7 +87,7 @@ def _describe(now: Asking) -> ModelOut:
         metrics=[_figures(report) for report in reports if isinstance(report, dict)],
         calibration_error=calibration.get("error"),
         calibration_top_error=calibration.get("top_error"),
-        trained_until=now.attached.trained_until,
+        trained_until=now.model_link.trained_until,
         newcomers=len(now.live.newcomers()),
     )
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from hmem.serve.context import TheDesk, failures, text_and_failures
+from hmem.serve.context import TheService, failures, text_and_failures
 from hmem.serve.errors import ApiError
 from hmem.serve.events import News
 from hmem.serve.responses import ReadyOut, StatusOut
@@ -20,15 +20,15 @@ async def health() -> StatusOut:
 
 
 @router.get("/ready", responses=failures("loading"))
-async def ready(desk: TheDesk) -> ReadyOut:
+async def ready(service: TheService) -> ReadyOut:
     """Whether questions can be answered: the file can be read, and the model is loaded or there is none."""
-    state = desk.model
+    state = service.model
     if state.status == "loading":
         raise ApiError("loading", "the model is being loaded; try again in a moment")
     if state.status == "trouble":
-        desk.load_model(state.attached)  # it may be back where it was
+        service.load_model(state.link)  # it may be back where it was
         raise ApiError("store", f"the model cannot be used: {state.trouble}")
-    moment = await desk.read(lambda: desk.store.moment)
+    moment = await service.read(lambda: service.store.moment)
     return ReadyOut(status="ready", model=state.name, moment=moment)
 
 
@@ -37,19 +37,19 @@ async def ready(desk: TheDesk) -> ReadyOut:
     response_class=PlainTextResponse,
     responses=text_and_failures("text/plain", "Prometheus' text format."),
 )
-async def metrics(request: Request, desk: TheDesk) -> Response:
+async def metrics(request: Request, service: TheService) -> Response:
     """Counters and figures for Prometheus."""
-    counts = await desk.read(desk.store.count)
+    counts = await service.read(service.store.count)
     news: News = request.app.state.news
-    text = desk.metrics.text(
+    text = service.metrics.text(
         {
             "facts": ("Facts stored.", counts["facts"]),
             "entities": ("Entities ever named.", counts["entities"]),
             "relations": ("Relations ever named.", counts["relations"]),
             "moment": ("The number of the last write.", counts["moments"]),
-            "waiting_questions": ("Questions in the queue.", desk.batcher.waiting),
+            "waiting_questions": ("Questions in the queue.", service.batcher.waiting),
             "listeners": ("Open streams of events.", news.listeners),
-            "model_ready": ("1 if the model is loaded.", float(desk.model.status == "ready")),
+            "model_ready": ("1 if the model is loaded.", float(service.model.status == "ready")),
         }
     )
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

@@ -1,4 +1,4 @@
-"""Where training starts: random weights, what counting says, and an optimiser in groups."""
+"""Where training starts: random weights, what counting says, and an optimizer in groups."""
 
 import math
 from typing import Any

@@ -14,7 +14,7 @@ Weights = dict[str, Tensor]
 
 @dataclass(slots=True)
 class State:
-    """Counters, the best weights so far and, once captured, the current weights and the optimiser's moments.
+    """Counters, the best weights so far and, once captured, the current weights and the optimizer's moments.
 
     Random choices depend on the seed and the step alone, so no generator has to be kept.
     """
@@ -53,7 +53,7 @@ class State:
         per_parameter: dict[int, dict[str, Tensor]] = {}
         for key, value in self.moments.items():
             position, name = key.split(".", 1)
-            per_parameter.setdefault(int(position), {})[name] = value.clone()  # the optimiser writes into what it gets
+            per_parameter.setdefault(int(position), {})[name] = value.clone()  # the optimizer writes into what it gets
         whole = optimizer.state_dict()
         optimizer.load_state_dict({**whole, "state": per_parameter})
 

@@ -16,7 +16,7 @@ from hmem.graph.triples import Triples
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import place, place_by_roles
-from hmem.model.transplant import take_over
+from hmem.model.renumber import take_over
 from hmem.training.start import new_model, start_from_rules
 from hmem.training.state import State
 

@@ -88,7 +88,7 @@ def test_anything_else_is_refused(source: object) -> None:
     assert str(error.value) == f"expected a path, a table, a graph or triples, found a {type(source).__name__}"
 
 
-def test_a_missing_file_is_named_with_its_neighbours(write: Write) -> None:
+def test_a_missing_file_is_named_with_its_neighbors(write: Write) -> None:
     path = write("train.tsv", "a\tr\tb\n")
     with pytest.raises(DataError) as error:
         read_table(path.with_name("train.tvs"))

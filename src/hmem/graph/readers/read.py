@@ -11,7 +11,7 @@
 | networkx DiGraph, MultiDiGraph | one triple per edge |
 | iterable of tuples of three strings | itself |
 
-Names are kept as they are: nothing is stripped, folded or normalised. Lines end with LF, CRLF or CR; blank lines and a
+Names are kept as they are: nothing is stripped, folded or normalized. Lines end with LF, CRLF or CR; blank lines and a
 byte-order mark are skipped. TSV has no quoting; CSV has that of RFC 4180, line breaks in quotes included.
 """
 

@@ -67,7 +67,7 @@ async function write(method, path, body) {
 export const graph = () => call("GET", "/graph");
 export const relations = () => call("GET", "/relations").then((data) => data.relations);
 export const entities = (search, limit, signal) => call("GET", "/entities", { query: { search, limit }, signal });
-export const neighbours = (query, signal) => call("GET", "/neighbours", { query, signal });
+export const neighbors = (query, signal) => call("GET", "/neighbors", { query, signal });
 export const predict = (body, signal) => ask("/predict", body, signal).then((data) => data.results[0].answers);
 export const missing = (body, signal) => ask("/missing", body, signal).then((data) => data.facts);
 export const explain = (body, signal) => ask("/explain", body, signal);

@@ -7,13 +7,13 @@ const SOON = 150; // ms; what has come by then is shown together, and otherwise 
 
 /** The facts of an entity, for which no model is needed. */
 export function plainFacts(entity, signal) {
-  return api.neighbours({ entity, limit: MOST_FACTS }, signal);
+  return api.neighbors({ entity, limit: MOST_FACTS }, signal);
 }
 
 /** The same with weights for the question; without them if the question cannot be asked. */
 export async function weighedFacts({ entity, relation, direction }, signal) {
   try {
-    return await api.neighbours({ entity, limit: MOST_FACTS, relation, direction }, signal);
+    return await api.neighbors({ entity, limit: MOST_FACTS, relation, direction }, signal);
   } catch (error) {
     if (error.name === "AbortError" || error.code === "gone") throw error;
     return plainFacts(entity, signal);

@@ -20,13 +20,13 @@ export function scaleOf(facts) {
 }
 
 /** `rest` are the roles that found no room, and `open(key)` makes some. */
-export function drawLegend(root, { facts, question, total, modelled, caption = [] }, scale, rest, open) {
+export function drawLegend(root, { facts, question, total, modeled, caption = [] }, scale, rest, open) {
   const parts = [...caption];
   const { low, high } = scale;
   if (low !== null) {
     parts.push("Weight in the memory, for this question: ");
     parts.push(sample(scale.width(low)), ` ${decimal(low)} to `, sample(scale.width(high)), ` ${decimal(high)}. `);
-  } else if (modelled && !question && facts.length) {
+  } else if (modeled && !question && facts.length) {
     parts.push("Ask for one relation, and the lines show how strongly each fact stands in the memory. ");
   }
   const unsent = (total ?? 0) - facts.length;

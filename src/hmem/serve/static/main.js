@@ -105,7 +105,7 @@ async function showWelcome(signal) {
     pages.welcome($("welcome"), graph, entities);
     const { name } = entities.at(-1); // a frontispiece: one of them, drawn
     const around = await plainFacts(name, signal);
-    star.show({ ...around, modelled: false, caption: [entityLink(name), " and its neighbours"] });
+    star.show({ ...around, modeled: false, caption: [entityLink(name), " and its neighbors"] });
   } catch { /* the welcome will do */ }
 }
 
@@ -134,7 +134,7 @@ function showEntity(view, around, { focus, fresh }) {
   const newcomer = around.new ? ", not known when the model was trained" : "";
   $("about").textContent = `${total ? count(total, "stored fact") : "Nothing is stored about it"}${newcomer}`;
   const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
-  star.show({ entity: view.entity, facts, total, fresh, question: asked, modelled: Boolean(graph.model) });
+  star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: Boolean(graph.model) });
   question.show(view, relations, facts, total);
   $("question").hidden = !graph.model;
   edit.subject = view.entity;

@@ -1,5 +1,5 @@
 // What lies beyond the star when reasons are open: the answer, the fact that is asked for (dashed), and the steps of
-// paths that lead from a neighbour to the answer.
+// paths that lead from a neighbor to the answer.
 
 import { fillerOf, keyOf } from "./arrange.js";
 import { factKey, shown, svg } from "./dom.js";
@@ -10,7 +10,7 @@ const ROW = 56; // height of a row of stops below the star
 /** {height, under, over}: how much taller the drawing gets, and what goes below and above its spokes. */
 export function drawPaths(plan, { entity, answer, paths }) {
   const walks = paths.slice(0, MOST).map((path) => stepsOf(entity, path));
-  const points = new Map([[entity, plan.hub]]); // where names stand; a neighbour with several facts, at the first
+  const points = new Map([[entity, plan.hub]]); // where names stand; a neighbor with several facts, at the first
   const dots = new Map(); // where the spoke of a fact ends
   for (const { kind, fact, x, y } of plan.lines) {
     if (kind !== "fact") continue;

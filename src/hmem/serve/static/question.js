@@ -75,7 +75,7 @@ export class Question {
     const group = (label, some) => (some.length ? el("optgroup", { label }, ...some.map(option)) : "");
     this.select.replaceChildren(
       el("option", { value: "", disabled: true, hidden: true }, "choose a relation"),
-      group("In this neighbourhood", near),
+      group("In this neighborhood", near),
       group(near.length ? "Others" : "Relations", far));
   }
 }

@@ -1,4 +1,4 @@
-// The neighbourhood of an entity as a drawn star: one spoke for each fact, its weight in the memory as line weight.
+// The neighborhood of an entity as a drawn star: one spoke for each fact, its weight in the memory as line weight.
 // With the reasons of an answer open, what contributed is highlighted, and paths are drawn on to the answer.
 
 import { arrange, fillerOf, keyOf, place } from "./arrange.js";
@@ -20,7 +20,7 @@ export class Star {
   }
 
   /**
-   * Show {entity, facts, question, fresh, total, modelled, caption}. `question` is {relation, role} or null; `fresh`
+   * Show {entity, facts, question, fresh, total, modeled, caption}. `question` is {relation, role} or null; `fresh`
    * the key of a fact that has just come; `total` counts facts that were not sent too; `caption` begins the legend.
    */
   show(data) {

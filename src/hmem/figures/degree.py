@@ -1,0 +1,227 @@
+"""Do answers get better or worse as neighborhoods grow?
+
+The paper says: better for explicit memories, worse for implicit ones (its figure of neighborhood size against MRR,
+with a line of best fit, and a table of six bins for FB15K). Here the reciprocal rank of every test query is set against
+the number of edges of the entity that is asked about, in both protocols, with the rules beside the models.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from hmem.evaluation.evaluate import rank_queries
+from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
+from hmem.evaluation.queries import queries_of
+from hmem.figures.tables import Row, Tables, column, grouped, number
+from hmem.graph.dataset import Dataset, GraphName
+from hmem.figures.compared_models import Contender, Kind
+
+BINS = ("0–99", "100–199", "200–299", "300–399", "400–499", "500+")
+BIN_WIDTH = 100
+# The paper's table, for its best implicit and explicit model of FB15K.
+PAPER = {
+    "FB15K": {
+        "implicit": (0.862, 0.816, 0.793, 0.702, 0.741, 0.617),
+        "explicit": (0.632, 0.746, 0.772, 0.856, 0.835, 0.900),
+    }
+}
+RESAMPLES = 500
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """The least-squares line through all queries, with a 95 % interval of its slope.
+
+    The interval is that of a bootstrap over entities: the queries about one hub stand or fall together.
+    """
+
+    intercept: float
+    slope: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DegreeCurve:
+    """The MRR of one contender in one protocol, by the degree of the asked entity."""
+
+    name: str
+    kind: Kind
+    protocol: Protocol
+    degree: Float[np.ndarray, " bins"]  # mean of the queries in each fine bin
+    mrr: Float[np.ndarray, " bins"]
+    error: Float[np.ndarray, " bins"]  # the standard error of that mean
+    queries: Int[np.ndarray, " bins"]
+    six: Float[np.ndarray, " 6"]  # MRR in the paper's bins; NaN for one without queries
+    six_error: Float[np.ndarray, " 6"]
+    six_queries: Int[np.ndarray, " 6"]
+    per_neighbor: Line  # against the degree, as in the paper
+    per_doubling: Line  # against log2(1 + degree), which no single hub can tilt
+
+
+@dataclass(frozen=True, kw_only=True)
+class DegreeEffect:
+    dataset: str
+    graph: GraphName
+    num_queries: int
+    curves: tuple[DegreeCurve, ...]
+
+    def tables(self) -> Tables:
+        fine: list[Row] = []
+        six: list[Row] = []
+        lines: list[Row] = []
+        for curve in self.curves:
+            who: Row = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol, "model": curve.name}
+            who |= {"kind": curve.kind}
+            for degree, mrr, error, queries in zip(curve.degree, curve.mrr, curve.error, curve.queries, strict=True):
+                figures = {"degree": float(degree), "mrr": float(mrr), "standard_error": float(error)}
+                fine.append({**who, **figures, "queries": int(queries)})
+            paper = paper_row(self.dataset, curve.kind)
+            for place, neighbors in enumerate(BINS):
+                figures = {"mrr": float(curve.six[place]), "standard_error": float(curve.six_error[place])}
+                counted = {"queries": int(curve.six_queries[place]), "paper_mrr": paper[place]}
+                six.append({**who, "neighbors": neighbors, **figures, **counted})
+            for against, line in (("degree", curve.per_neighbor), ("log2(1 + degree)", curve.per_doubling)):
+                slope = {"intercept": line.intercept, "slope": line.slope}
+                lines.append({**who, "against": against, **slope, "slope_low": line.low, "slope_high": line.high})
+        return {"degree": fine, "degree-bins": six, "degree-lines": lines}
+
+    @classmethod
+    def from_tables(cls, tables: Tables, num_queries: int) -> "DegreeEffect":
+        """What these tables were made of."""
+        who = ("model", "kind", "protocol")
+        six, lines = grouped(tables["degree-bins"], *who), grouped(tables["degree-lines"], *who)
+        curves = []
+        for key, fine in grouped(tables["degree"], *who).items():
+            name, kind, protocol = key
+            per_neighbor, per_doubling = (
+                Line(
+                    intercept=number(line, "intercept"),
+                    slope=number(line, "slope"),
+                    low=number(line, "slope_low"),
+                    high=number(line, "slope_high"),
+                )
+                for line in lines[key]
+            )
+            curves.append(
+                DegreeCurve(
+                    name=str(name),
+                    kind=cast(Kind, kind),
+                    protocol=cast(Protocol, protocol),
+                    degree=column(fine, "degree"),
+                    mrr=column(fine, "mrr"),
+                    error=column(fine, "standard_error"),
+                    queries=column(fine, "queries").astype(np.int64),
+                    six=column(six[key], "mrr"),
+                    six_error=column(six[key], "standard_error"),
+                    six_queries=column(six[key], "queries").astype(np.int64),
+                    per_neighbor=per_neighbor,
+                    per_doubling=per_doubling,
+                )
+            )
+        first = tables["degree"][0]
+        return cls(
+            dataset=str(first["dataset"]),
+            graph=cast(GraphName, first["graph"]),
+            num_queries=num_queries,
+            curves=tuple(curves),
+        )
+
+
+def degree_effect(
+    dataset: Dataset,
+    contenders: Sequence[Contender],
+    *,
+    graph: GraphName = "train",
+    sample: int | None = None,
+    protocols: Sequence[Protocol] = PROTOCOLS,
+) -> DegreeEffect:
+    """Rank the test queries, all or a fixed sample of them, and cut the ranks by degree."""
+    queries = queries_of(dataset, "test", graph)
+    if sample is not None:
+        queries = queries.sample(sample)
+    neighborhoods = dataset.inference_graph(graph)
+    degrees = neighborhoods.degrees(queries.entities)
+    known = dataset.known()
+    candidates = [Candidates(protocol, dataset) for protocol in protocols]
+    curves = []
+    for contender in contenders:
+        ranks = rank_queries(contender.on(neighborhoods), queries, known, candidates)
+        for protocol, each in ranks.items():
+            curves.append(_curve(contender, protocol, queries.entities, degrees, 1 / each.realistic))
+    return DegreeEffect(dataset=dataset.name, graph=graph, num_queries=len(queries), curves=tuple(curves))
+
+
+def paper_row(dataset: str, kind: Kind) -> tuple[float, ...]:
+    """What the paper prints for the six bins; NaN where it prints nothing."""
+    return PAPER.get(dataset, {}).get(kind, (float("nan"),) * len(BINS))
+
+
+def _curve(
+    contender: Contender,
+    protocol: Protocol,
+    entities: Int[np.ndarray, " Q"],
+    degrees: Int[np.ndarray, " Q"],
+    reciprocal: Float[np.ndarray, " Q"],
+) -> DegreeCurve:
+    # Two bins for each doubling of 1 + degree: 0, 1, 2, 3–4, 5–6, 7–10, …
+    bins = np.unique(np.floor(2 * np.log2(1 + degrees)), return_inverse=True)[1]
+    queries, mrr, error = _means(bins, reciprocal)
+    six_queries, six, six_error = _means(np.minimum(degrees // BIN_WIDTH, len(BINS) - 1), reciprocal, len(BINS))
+    return DegreeCurve(
+        name=contender.name,
+        kind=contender.kind,
+        protocol=protocol,
+        degree=_means(bins, degrees.astype(np.float64))[1],
+        mrr=mrr,
+        error=error,
+        queries=queries,
+        six=six,
+        six_error=six_error,
+        six_queries=six_queries,
+        per_neighbor=fit(entities, degrees.astype(np.float64), reciprocal),
+        per_doubling=fit(entities, np.log2(1 + degrees), reciprocal),
+    )
+
+
+def _means(
+    bins: Int[np.ndarray, " Q"], values: Float[np.ndarray, " Q"], num_bins: int = 0
+) -> tuple[Int[np.ndarray, " bins"], Float[np.ndarray, " bins"], Float[np.ndarray, " bins"]]:
+    """How many values each bin has, their mean, and its standard error; NaN where there are too few for that."""
+    counts = np.bincount(bins, minlength=num_bins)
+    mean = np.bincount(bins, values, minlength=num_bins) / np.where(counts > 0, counts, np.nan)
+    squares = np.bincount(bins, (values - mean[bins]) ** 2, minlength=num_bins)
+    return counts, mean, np.sqrt(squares / np.where(counts > 1, counts * (counts - 1.0), np.nan))
+
+
+def fit(
+    entities: Int[np.ndarray, " Q"], x: Float[np.ndarray, " Q"], y: Float[np.ndarray, " Q"], resamples: int = RESAMPLES
+) -> Line:
+    """y = intercept + slope · x by least squares over all queries; `x` is the same for all queries of an entity.
+
+    A line through a single x has no slope: NaN.
+    """
+    _, of_query = np.unique(entities, return_inverse=True)
+    center = x.mean()
+    centered = x - center  # so that sums of squares lose no digits
+    parts = (np.ones_like(x), centered, y, centered**2, centered * y)
+    sums = np.stack([np.bincount(of_query, part) for part in parts], axis=1)  # (entities, 5)
+    generator = np.random.default_rng(0)
+    slopes = []
+    for _ in range(resamples):
+        drawn = np.bincount(generator.integers(0, len(sums), len(sums)), minlength=len(sums))
+        slopes.append(_slope(drawn @ sums))
+    low, high = (
+        np.nanquantile(slopes, [0.025, 0.975]) if np.isfinite(slopes).any() else np.array([np.nan, np.nan])
+    ).tolist()
+    slope = _slope(sums.sum(axis=0))
+    return Line(intercept=float(y.mean() - slope * center), slope=slope, low=low, high=high)
+
+
+def _slope(sums: Float[np.ndarray, " 5"]) -> float:
+    count, x, y, xx, xy = sums.tolist()
+    spread = count * xx - x * x
+    return (count * xy - x * y) / spread if spread > 1e-12 * count * count else float("nan")

@@ -1,0 +1,134 @@
+"""How much better do answers about new entities get as more facts about them arrive?
+
+The paper's figure for WNGen and FBGen: entities that training never saw have empty memories at first; a growing share
+of the facts about them is put into the graph, and the test queries are ranked each time. Nothing is trained in between.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from hmem.errors import ConfigError
+from hmem.evaluation.evaluate import rank_queries
+from hmem.evaluation.metrics import MRR, metrics
+from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
+from hmem.evaluation.queries import queries_of
+from hmem.figures.tables import Row, Tables, column, grouped
+from hmem.graph.dataset import Dataset, GraphName
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.triples import Triples
+from hmem.figures.compared_models import Contender, Kind
+
+SHARES = tuple(tenth / 10 for tenth in range(11))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthCurve:
+    name: str
+    kind: Kind
+    protocol: Protocol
+    mrr: Float[np.ndarray, "draws shares"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    dataset: str
+    graph: GraphName  # with "train+valid", validation facts arrive too
+    shares: Float[np.ndarray, " shares"]
+    facts: Int[np.ndarray, " shares"]  # how many facts that is
+    num_queries: int
+    curves: tuple[GrowthCurve, ...]
+
+    def tables(self) -> Tables:
+        rows: list[Row] = []
+        for curve in self.curves:
+            for draw, figures in enumerate(curve.mrr.tolist()):
+                for share, facts, mrr in zip(self.shares.tolist(), self.facts.tolist(), figures, strict=True):
+                    who: Row = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol}
+                    who |= {"model": curve.name, "kind": curve.kind}
+                    rows.append({**who, "share": share, "facts": facts, "draw": draw, "mrr": mrr})
+        return {"growth": rows}
+
+    @classmethod
+    def from_tables(cls, tables: Tables, num_queries: int) -> "Growth":
+        """What these tables were made of."""
+        rows = tables["growth"]
+        curves = grouped(rows, "model", "kind", "protocol")
+        (one_draw, *_) = grouped(rows, "model", "protocol", "draw").values()
+        return cls(
+            dataset=str(rows[0]["dataset"]),
+            graph=cast(GraphName, rows[0]["graph"]),
+            shares=column(one_draw, "share"),
+            facts=column(one_draw, "facts").astype(np.int64),
+            num_queries=num_queries,
+            curves=tuple(
+                GrowthCurve(
+                    name=str(name),
+                    kind=cast(Kind, kind),
+                    protocol=cast(Protocol, protocol),
+                    mrr=column(mine, "mrr").reshape(-1, len(one_draw)),
+                )
+                for (name, kind, protocol), mine in curves.items()
+            ),
+        )
+
+
+def growth(
+    dataset: Dataset,
+    contenders: Sequence[Contender],
+    *,
+    graph: GraphName = "train",
+    shares: Sequence[float] = SHARES,
+    draws: int = 3,
+    sample: int | None = None,
+    protocols: Sequence[Protocol] = PROTOCOLS,
+) -> Growth:
+    """Rank the test queries with each share of the facts about new entities in the graph.
+
+    A draw is a random order in which the facts arrive; a larger share holds the smaller ones of the same draw.
+    """
+    arriving = facts_to_come(dataset, graph)
+    counts = np.array([round(share * len(arriving)) for share in shares])
+    queries = queries_of(dataset, "test", graph)
+    if sample is not None:
+        queries = queries.sample(sample)
+    known = dataset.known()
+    candidates = [Candidates(protocol, dataset) for protocol in protocols]
+    found = np.empty((len(contenders), len(protocols), draws, len(shares)))
+    for draw in range(draws):
+        order = np.random.default_rng(draw).permutation(len(arriving))
+        for place, count in enumerate(counts.tolist()):
+            if draw > 0 and count in (0, len(arriving)):  # no fact, or all of them: nothing is left to chance
+                found[:, :, draw, place] = found[:, :, 0, place]
+                continue
+            facts = np.concatenate([dataset.train, arriving[order[:count]]])
+            now = Neighborhoods.build(facts, dataset.num_entities, dataset.num_relations)
+            for who, contender in enumerate(contenders):
+                ranks = rank_queries(contender.on(now), queries, known, candidates)
+                found[who, :, draw, place] = [metrics(ranks[protocol], queries.sides)[MRR] for protocol in protocols]
+    curves = [
+        GrowthCurve(name=contender.name, kind=contender.kind, protocol=protocol, mrr=found[who, which])
+        for who, contender in enumerate(contenders)
+        for which, protocol in enumerate(protocols)
+    ]
+    return Growth(
+        dataset=dataset.name,
+        graph=graph,
+        shares=np.array(shares, dtype=np.float64),
+        facts=counts,
+        num_queries=len(queries),
+        curves=tuple(curves),
+    )
+
+
+def facts_to_come(dataset: Dataset, graph: GraphName) -> Triples:
+    """The facts about held-out entities that training did not see."""
+    if dataset.observed is None:
+        raise ConfigError(
+            f"{dataset.name} has no entities held out of training, so none whose memory could grow; "
+            "try WNGen, FBGen or wordnet-mini-gen, or make such a set with: hmem data gen"
+        )
+    return np.concatenate([dataset.observed, dataset.valid]) if graph == "train+valid" else dataset.observed

@@ -1,0 +1,106 @@
+"""Which model folder a knowledge base uses, and whether it is still the same one."""
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from hmem.errors import StoreError
+from hmem.knowledge.store.store import Store
+from hmem.model.checkpoint import SavedModel, load
+
+FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # those that decide the answers
+KEYS = ("model", "model_checksum", "model_moment", "model_trained_until")
+RUN = "run.json"  # where training writes down what it was started with
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLink:
+    """What a knowledge base has written down about its model."""
+
+    folder: Path
+    checksum: str
+    moment: int  # at which it was attached
+    trained_until: int  # the last moment whose facts it may have been trained with
+
+    @classmethod
+    def of(cls, store: Store) -> "ModelLink | None":
+        notes = store.metas()  # all of one moment: another process may be attaching another model
+        folder, checksum, moment, trained_until = (notes.get(key) for key in KEYS)
+        if folder is None or checksum is None:
+            return None
+        return cls(
+            folder=Path(os.path.normpath(store.path.resolve().parent / folder)),
+            checksum=checksum,
+            moment=int(moment or 0),
+            trained_until=int(trained_until or 0),
+        )
+
+    def load(self, store: Store, device: str) -> SavedModel:
+        """The model, if it is still the one that was attached."""
+        if not self.folder.is_dir():
+            raise StoreError(
+                f"the model of {store.path} is not where it was, {self.folder}; put it back, or attach it anew: "
+                f"hmem kb use {store.path} MODEL (in Python: kb.use_model(folder)). Everything but prediction works "
+                "without"
+            )
+        if checksum_of(self.folder) != self.checksum:
+            raise StoreError(
+                f"the model in {self.folder} has changed since it was attached to {store.path}; if that was meant, "
+                f"attach it again: hmem kb use {store.path} {self.folder}"
+            )
+        return load(self.folder, device)
+
+
+def attach(store: Store, folder: Path, trained_until: int | None = None) -> None:
+    """Write down which model answers from now on, in one step.
+
+    `trained_until` is the last moment whose facts it was trained with. If it is not given, it is what the folder says
+    if the model was trained from this base, what it was if this very model is in use already, and else the present.
+    """
+    folder, home = folder.resolve(), store.path.resolve().parent
+    try:
+        place = os.path.relpath(folder, home)  # so that both can be moved together
+    except ValueError:  # another drive
+        place = str(folder)
+    moment, checksum = store.moment, checksum_of(folder)
+    if trained_until is None:
+        trained_until = _recorded_moment(store, folder, moment)
+    if trained_until is None:
+        before = ModelLink.of(store)
+        trained_until = moment if before is None or before.checksum != checksum else before.trained_until
+    store.set_meta(**dict(zip(KEYS, (place, checksum, str(moment), str(trained_until)), strict=True)))
+
+
+def checksum_of(folder: Path) -> str:
+    """SHA-256 over the files of a model folder that decide its answers; a missing one counts as empty."""
+    digest = hashlib.sha256()
+    for name in FILES:
+        path = folder / name
+        digest.update(f"{name} {path.stat().st_size if path.exists() else 0}\n".encode())
+        if path.exists():
+            with path.open("rb") as file:
+                while chunk := file.read(CHUNK):
+                    digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _recorded_moment(store: Store, folder: Path, present: int) -> int | None:
+    """The moment of this base that a model folder says it was trained from, such as 6 for `zoo.kb@6`.
+
+    Training writes down the path as it was given, and base and model may have been moved together since. So a file of
+    the same name is taken for the same base, unless another one is found at that path.
+    """
+    try:
+        data = json.loads((folder / RUN).read_text(encoding="utf-8"))["data"]
+        found = re.fullmatch(r"(.+)@(\d+)", data, re.DOTALL)
+    except (OSError, ValueError, KeyError, TypeError):  # not trained from the command line, or not from a base
+        return None
+    if found is None:
+        return None
+    path, moment = Path(found[1]).expanduser(), int(found[2])
+    is_this = path.samefile(store.path) if path.exists() else path.name == store.path.name
+    return moment if is_this and moment <= present else None

@@ -1,0 +1,176 @@
+"""Many facts at once: columns of names become numbered facts without a Python loop over their names."""
+
+import sqlite3
+from collections.abc import Callable
+from itertools import repeat
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Float, Int
+
+from hmem.errors import DataError
+from hmem.graph.triples import Triples, first_occurrences, triple_keys
+from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
+from hmem.knowledge.store.records import Written
+from hmem.knowledge.store.schema import INDEXES
+from hmem.knowledge.store.validation import KINDS, check_confidences, check_count, check_name
+from hmem.knowledge.store.write import new_moment
+
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+Progress = Callable[[int, int], None]  # how many facts are done, and of how many
+
+ROWS_AT_ONCE = 50_000
+# From which share of the stored facts on it is quicker to make the indexes anew (measured at a million facts)
+SHARE_TO_REBUILD = 0.5
+FEWEST_TO_REBUILD = 10_000
+
+
+def check_columns(heads: Column, relations: Column, tails: Column) -> list[pa.ChunkedArray]:
+    """The three columns as text, equally long and without nulls."""
+    columns = []
+    for kind, column in zip(KINDS, (heads, relations, tails), strict=True):
+        if not isinstance(column, pa.ChunkedArray):
+            column = pa.chunked_array([column])
+        values = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not (pa.types.is_string(values) or pa.types.is_large_string(values)):
+            raise DataError(f"expected a column of text as {kind}s, received {column.type}")
+        columns.append(column.cast(pa.string()))
+        if columns[-1].null_count:
+            row = pc.index(pc.is_null(columns[-1]), True).as_py()
+            raise DataError(f"row {row} (counted from 0): expected a {kind}, received nothing")
+    if len({len(column) for column in columns}) > 1:
+        lengths = ", ".join(f"{len(column):,} {kind}s" for kind, column in zip(KINDS, columns, strict=True))
+        raise DataError(f"expected three columns of one length, received {lengths}")
+    return columns
+
+
+def check_confidence_column(confidence: object, count: int) -> Float[np.ndarray, " n"]:
+    """One number per row, where NaN stands for none, from a single one for all, a sequence or a column."""
+    if confidence is None:
+        return np.full(count, np.nan)
+    if not isinstance(confidence, pa.Array | pa.ChunkedArray):
+        return np.array(check_confidences(confidence, count), dtype=np.float64)  # None becomes NaN
+    try:
+        each: Float[np.ndarray, " m"] = confidence.cast(pa.float64()).fill_null(np.nan).to_numpy()
+    except pa.ArrowException as error:
+        raise DataError(f"expected a column of numbers from 0 to 1 as confidence: {error}") from None
+    check_count(len(each), count)
+    wrong = np.flatnonzero((each < 0) | (each > 1))
+    if len(wrong):
+        found = each[wrong[0]]
+        raise DataError(f"row {wrong[0]} (counted from 0): a confidence is a number from 0 to 1, received {found}")
+    return each
+
+
+def add_columns(
+    db: sqlite3.Connection,
+    columns: list[pa.ChunkedArray],
+    source: str | None,
+    confidences: Float[np.ndarray, " n"],
+    progress: Progress | None,
+) -> Written:
+    """Store the facts of the rows that are not there yet, inside one writing transaction.
+
+    New names are numbered column by column: the relations, then the heads, then the tails.
+    """
+    heads, relations, tails = columns
+    facts = np.empty((len(heads), 3), dtype=np.int32)
+    facts[:, 1] = _numbers(db, "relation", relations)
+    facts[:, [0, 2]] = (
+        _numbers(db, "entity", pa.chunked_array(heads.chunks + tails.chunks, pa.string())).reshape(2, -1).T
+    )
+    given = len(facts)
+    keep = first_occurrences(facts)
+    facts, confidences = facts[keep], confidences[keep]
+    if len(facts) < max(FEWEST_TO_REBUILD, SHARE_TO_REBUILD * last_fact(db)):
+        changed, moment = _insert_one_by_one(db, facts, source, confidences, progress)
+    else:
+        changed, moment = _insert_and_rebuild(db, facts, source, confidences, progress)
+    return Written(moment=moment, changed=changed, unchanged=given - len(changed))
+
+
+def _numbers(db: sqlite3.Connection, kind: Kind, column: pa.ChunkedArray) -> Int[np.ndarray, " n"]:
+    """The ids of the names in a column; new names are stored, each with the next number."""
+    known = pa.array(names(db, kind), pa.string())
+    values = pc.unique(column)
+    new = values.filter(pc.invert(pc.is_in(values, value_set=known)))
+    if len(new):
+        checked = [check_name(kind, name) for name in _as_text(new, kind)]
+        db.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(checked, len(known)))
+        known = pa.concat_arrays([known, new])
+    ids: Int[np.ndarray, " n"] = pc.index_in(column, value_set=known).to_numpy()
+    return ids
+
+
+def _as_text(values: pa.Array, kind: Kind) -> list[str]:
+    try:
+        values.validate(full=True)  # Arrow takes bytes at their word
+    except pa.ArrowInvalid as error:
+        raise DataError(f"expected UTF-8 text as {kind}: {error}") from None
+    text: list[str] = values.to_pylist()
+    return text
+
+
+def _insert_one_by_one(
+    db: sqlite3.Connection,
+    facts: Triples,
+    source: str | None,
+    confidences: Float[np.ndarray, " n"],
+    progress: Progress | None,
+) -> tuple[Triples, int]:
+    """SQLite looks up each fact, and brings its indexes up to date with each."""
+    before, last = last_moment(db), last_fact(db)
+    moment = new_moment(db, source)
+    _insert(db, facts, moment, confidences, progress)
+    changed = triples_after(db, last)
+    if not len(changed):
+        db.execute("DELETE FROM moment WHERE id = ?", (moment,))
+        moment = before
+    return changed, moment
+
+
+def _insert_and_rebuild(
+    db: sqlite3.Connection,
+    facts: Triples,
+    source: str | None,
+    confidences: Float[np.ndarray, " n"],
+    progress: Progress | None,
+) -> tuple[Triples, int]:
+    """Sorting finds the facts that are there already, and makes the indexes anew once all rows are in."""
+    is_new = ~_among(facts, triples(db))
+    facts, confidences = facts[is_new], confidences[is_new]
+    if not len(facts):
+        return facts, last_moment(db)
+    moment = new_moment(db, source)
+    for name in INDEXES:
+        db.execute(f"DROP INDEX {name}")
+    _insert(db, facts, moment, confidences, progress)
+    for statement in INDEXES.values():
+        db.execute(statement)
+    return facts, moment
+
+
+def _insert(
+    db: sqlite3.Connection,
+    facts: Triples,
+    moment: int,
+    confidences: Float[np.ndarray, " n"],
+    progress: Progress | None,
+) -> None:
+    for start in range(0, len(facts), ROWS_AT_ONCE):
+        some = slice(start, start + ROWS_AT_ONCE)
+        head, relation, tail = facts[some].T.tolist()
+        each = [None if confidence != confidence else confidence for confidence in confidences[some].tolist()]
+        db.executemany(
+            "INSERT INTO fact (head, relation, tail, added, confidence) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            zip(head, relation, tail, repeat(moment), each, strict=False),
+        )
+        if progress is not None:
+            progress(min(start + ROWS_AT_ONCE, len(facts)), len(facts))
+
+
+def _among(facts: Triples, others: Triples) -> Bool[np.ndarray, " n"]:
+    keys = triple_keys(np.concatenate([facts, others]))
+    return np.isin(keys[: len(facts)], keys[len(facts) :])

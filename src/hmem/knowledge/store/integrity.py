@@ -1,0 +1,77 @@
+"""Is the file sound? Everything that must hold, looked up, and what does not hold said in words."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from hmem.knowledge.store import schema
+
+MOST_LINES = 20  # of one kind; a badly damaged file has thousands
+
+
+def check(db: sqlite3.Connection) -> list[str]:
+    """The problems found, one sentence each; none for a sound file."""
+    problems: list[str] = []
+    for question in (_pages, _identity, _indexes, _references, _numbering, _time, _facts):
+        try:
+            problems += question(db)
+        except sqlite3.DatabaseError as error:  # damage that keeps this question from being answered
+            problems.append(f"could not look into {question.__name__.strip('_')}: {error}")
+    return problems
+
+
+def _pages(db: sqlite3.Connection) -> Iterator[str]:
+    """SQLite's own examination of every page and of every index against its table."""
+    for (line,) in db.execute(f"PRAGMA integrity_check({MOST_LINES})"):
+        if line != "ok":
+            yield f"damaged: {' '.join(line.split())}"  # the first has a heading on a line of its own
+
+
+def _identity(db: sqlite3.Connection) -> Iterator[str]:
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    if application != schema.APPLICATION_ID:
+        yield f"the application id is {application}, not that of hmem ({schema.APPLICATION_ID})"
+    if schema.version_of(db) != schema.VERSION:
+        yield f"the schema is {schema.version_of(db)}, this hmem works with {schema.VERSION}"
+
+
+def _indexes(db: sqlite3.Connection) -> Iterator[str]:
+    present = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+    yield from (f"the index {name} is missing" for name in schema.INDEXES if name not in present)
+
+
+def _references(db: sqlite3.Connection) -> Iterator[str]:
+    for table, row, parent, _ in db.execute("PRAGMA foreign_key_check").fetchmany(MOST_LINES):
+        yield f"{table} {row} points to nothing in the table {parent}"
+
+
+def _numbering(db: sqlite3.Connection) -> Iterator[str]:
+    for table, first in (("entity", 0), ("relation", 0), ("fact", 1), ("moment", 1)):
+        rows, low, high = db.execute(f"SELECT count(*), min(id), max(id) FROM {table}").fetchone()
+        if rows and (low != first or high != first + rows - 1):
+            yield f"{rows:,} rows of {table} are numbered {low} to {high}; expected {first} to {first + rows - 1}"
+
+
+def _time(db: sqlite3.Connection) -> Iterator[str]:
+    (back,) = db.execute(
+        "SELECT count(*) FROM moment AS one JOIN moment AS next ON next.id = one.id + 1 WHERE next.at <= one.at"
+    ).fetchone()
+    if back:
+        yield f"moments at which time runs backwards: {back:,}"
+    (mixed,) = db.execute(
+        "SELECT count(*) FROM fact AS one JOIN fact AS next ON next.id = one.id + 1 WHERE next.added < one.added"
+    ).fetchone()
+    if mixed:
+        yield f"facts that stand after facts that came later: {mixed:,}"
+
+
+def _facts(db: sqlite3.Connection) -> Iterator[str]:
+    """The table itself is read, not the index that should keep it so."""
+    (twice,) = db.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM fact NOT INDEXED WHERE removed IS NULL"
+        " GROUP BY head, relation, tail HAVING count(*) > 1)"
+    ).fetchone()
+    if twice:
+        yield f"facts that are stored twice: {twice:,}"
+    (odd,) = db.execute("SELECT count(*) FROM fact WHERE confidence NOT BETWEEN 0 AND 1 OR removed <= added").fetchone()
+    if odd:
+        yield f"facts with a confidence outside 0 to 1, or removed before they were added: {odd:,}"

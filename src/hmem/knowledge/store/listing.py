@@ -1,0 +1,127 @@
+"""Facts with their story: who said so, when, and who took it back."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from hmem.graph.triples import Triples
+from hmem.knowledge.store.read import id_of, last_fact
+from hmem.knowledge.store.records import StoredFact, to_time
+from hmem.knowledge.store.validation import check_name
+
+PAGE = 4096
+
+# CROSS JOIN keeps SQLite to this order: the facts first, then their names and moments by number.
+SELECT = """
+    SELECT fact.id, h.name, r.name, t.name, a.at, a.source, fact.confidence, x.at, x.source
+    FROM fact CROSS JOIN entity AS h ON h.id = fact.head CROSS JOIN relation AS r ON r.id = fact.relation
+    CROSS JOIN entity AS t ON t.id = fact.tail CROSS JOIN moment AS a ON a.id = fact.added
+    LEFT JOIN moment AS x ON x.id = fact.removed
+"""
+LATEST_FIRST = "ORDER BY ifnull(fact.removed, fact.added) DESC, fact.id DESC"
+LAST_TO_COME_OR_GO = """
+    SELECT id FROM (SELECT id FROM fact ORDER BY id DESC LIMIT ?)
+    UNION SELECT id FROM (SELECT id FROM fact WHERE removed IS NOT NULL ORDER BY removed DESC, id DESC LIMIT ?)
+"""
+Row = tuple[int, str, str, str, int, str | None, float | None, int | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Which facts are asked for: those with the given ends and relation, where None is any."""
+
+    head: int | None = None
+    relation: int | None = None
+    tail: int | None = None
+
+    @classmethod
+    def find(cls, db: sqlite3.Connection, head: str | None, relation: str | None, tail: str | None) -> "Pattern":
+        """The same by name; a name that is not in the file is an UnknownNameError."""
+        return cls(
+            None if head is None else id_of(db, "entity", check_name("head", head)),
+            None if relation is None else id_of(db, "relation", check_name("relation", relation)),
+            None if tail is None else id_of(db, "entity", check_name("tail", tail)),
+        )
+
+    def conditions(self) -> tuple[list[str], list[int]]:
+        given = {"head": self.head, "relation": self.relation, "tail": self.tail}
+        chosen = {column: value for column, value in given.items() if value is not None}
+        return [f"fact.{column} = ?" for column in chosen], list(chosen.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The facts of a pattern as of one moment, to be read page by page.
+
+    Nothing is held between two pages, neither memory nor a lock: what was true at a past moment does not change, so
+    the pages fit together whatever is written meanwhile.
+    """
+
+    reading: Callable[[], AbstractContextManager[sqlite3.Connection]]
+    pattern: Pattern
+    moment: int
+    newest_first: bool
+
+    def read(self, limit: int | None, offset: int) -> Iterator[StoredFact]:
+        with self.reading() as db:
+            highest = last_fact(db, self.moment)
+        after = highest + 1 if self.newest_first else 0
+        left = highest if limit is None else limit
+        while left > 0:
+            with self.reading() as db:
+                rows = self._page(db, highest, after, min(left, PAGE), offset)
+            yield from map(_as_current, rows)
+            if len(rows) < PAGE:
+                return
+            after, left, offset = rows[-1][0], left - len(rows), 0
+
+    def _page(self, db: sqlite3.Connection, highest: int, after: int, limit: int, offset: int) -> list[Row]:
+        conditions, values = self.pattern.conditions()
+        number = "fact.id" if self.pattern.head is None else "+fact.id"  # the plus keeps SQLite to the index by head
+        conditions.append(f"{number} <= ? AND (fact.removed IS NULL OR fact.removed > ?)")
+        conditions.append(f"{number} {'<' if self.newest_first else '>'} ?")
+        order = "DESC" if self.newest_first else "ASC"
+        return db.execute(
+            f"{SELECT} WHERE {' AND '.join(conditions)} ORDER BY fact.id {order} LIMIT ? OFFSET ?",
+            (*values, highest, self.moment, after, limit, offset),
+        ).fetchall()
+
+
+def history(db: sqlite3.Connection, pattern: Pattern, limit: int | None) -> list[StoredFact]:
+    """All that ever happened to the facts of a pattern, the latest first."""
+    conditions, values = pattern.conditions()
+    most = -1 if limit is None else limit
+    if conditions or limit is None:
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        latest = f"SELECT id FROM fact {where} {LATEST_FIRST} LIMIT ?"  # names are looked up for these only
+    else:  # they are among the last that came and the last that went, which need no search
+        latest, values = LAST_TO_COME_OR_GO, [limit]
+    rows = db.execute(f"{SELECT} WHERE fact.id IN ({latest}) {LATEST_FIRST} LIMIT ?", (*values, most, most))
+    return [_as_stored(row) for row in rows]
+
+
+def details(db: sqlite3.Connection, triples: Triples) -> list[StoredFact]:
+    """The stories of current facts given by number, in that order; those that are not there are left out."""
+    asked = f"{SELECT} WHERE fact.head = ? AND fact.relation = ? AND fact.tail = ? AND fact.removed IS NULL"
+    found = (db.execute(asked, triple).fetchone() for triple in triples.tolist())
+    return [_as_stored(row) for row in found if row is not None]
+
+
+def _as_stored(row: Row) -> StoredFact:
+    _, head, relation, tail, added_at, source, confidence, removed_at, removed_by = row
+    return StoredFact(
+        head=head,
+        relation=relation,
+        tail=tail,
+        added_at=to_time(added_at),
+        source=source,
+        confidence=confidence,
+        removed_at=None if removed_at is None else to_time(removed_at),
+        removed_by=removed_by,
+    )
+
+
+def _as_current(row: Row) -> StoredFact:
+    """As it was at the moment listed: a removal that came later is not told."""
+    return replace(_as_stored(row), removed_at=None, removed_by=None)

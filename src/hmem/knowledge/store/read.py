@@ -1,0 +1,144 @@
+"""Facts out of the file: the graph as of any moment, and what changed since one.
+
+Every function here is called inside one transaction, so what it reads belongs to one moment.
+"""
+
+import sqlite3
+from bisect import bisect_right
+from datetime import datetime
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+
+from hmem.graph.names import Names
+from hmem.graph.triples import Triples, as_triples, triple_keys
+from hmem.knowledge.store.records import Changes, Names3, to_microseconds
+
+Kind = Literal["entity", "relation"]
+
+ROWS_AT_ONCE = 1 << 16
+CONTAINS = """
+    SELECT 1 FROM fact WHERE head = (SELECT id FROM entity WHERE name = ?)
+    AND relation = (SELECT id FROM relation WHERE name = ?)
+    AND tail = (SELECT id FROM entity WHERE name = ?) AND ifnull(removed, 0) = 0
+"""
+
+
+def last_moment(db: sqlite3.Connection) -> int:
+    (last,) = db.execute("SELECT ifnull(max(id), 0) FROM moment").fetchone()
+    return int(last)
+
+
+def moment_of(db: sqlite3.Connection, as_of: datetime | int | None) -> int:
+    """The last moment up to a time; a number is a moment already, and None is now."""
+    last = last_moment(db)
+    if as_of is None:
+        return last
+    if isinstance(as_of, int):
+        return min(as_of, last)
+    moments = range(1, last + 1)  # their times only ever grow
+    return bisect_right(moments, to_microseconds(as_of), key=lambda moment: _at(db, moment))
+
+
+def names(db: sqlite3.Connection, kind: Kind, start: int = 0) -> list[str]:
+    return [name for (name,) in db.execute(f"SELECT name FROM {kind} WHERE id >= ? ORDER BY id", (start,))]
+
+
+def find_id(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
+    found = db.execute(f"SELECT id FROM {kind} WHERE name = ?", (name,)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def id_of(db: sqlite3.Connection, kind: Kind, name: str) -> int:
+    """The id of a name, or an UnknownNameError with the closest ones."""
+    found = find_id(db, kind, name)
+    return Names(kind, names(db, kind)).id_of(name) if found is None else found
+
+
+def triples(db: sqlite3.Connection, moment: int | None = None) -> Triples:
+    """The facts as of a moment, in the order in which they were added."""
+    if moment is None:
+        return _fetch(db.execute("SELECT head, relation, tail FROM fact WHERE removed IS NULL ORDER BY id"))
+    return _fetch(
+        db.execute(
+            "SELECT head, relation, tail FROM fact WHERE id <= ? AND (removed IS NULL OR removed > ?) ORDER BY id",
+            (last_fact(db, moment), moment),
+        )
+    )
+
+
+def contains(db: sqlite3.Connection, fact: Names3) -> bool:
+    """Whether the fact is there now, by name: one look into each index, whether the names are known or not."""
+    return db.execute(CONTAINS, fact).fetchone() is not None
+
+
+def changes_since(db: sqlite3.Connection, moment: int, num_entities: int, num_relations: int) -> Changes:
+    """What is different now from what was at `moment`."""
+    seen = last_fact(db, moment)
+    added = triples_after(db, seen)
+    removed = _fetch(
+        db.execute(
+            "SELECT head, relation, tail FROM fact WHERE removed > ? AND id <= ? ORDER BY removed, id", (moment, seen)
+        )
+    )
+    if len(added) and len(removed):  # removed and added again: it was there, and it is
+        keys = triple_keys(np.concatenate([added, removed]))
+        back_again = np.intersect1d(keys[: len(added)], keys[len(added) :])
+        added = added[~np.isin(keys[: len(added)], back_again)]
+        removed = removed[~np.isin(keys[len(keys) - len(removed) :], back_again)]
+    return Changes(
+        moment=last_moment(db),
+        entities=names(db, "entity", num_entities),
+        relations=names(db, "relation", num_relations),
+        added=added,
+        removed=removed,
+    )
+
+
+def triples_after(db: sqlite3.Connection, fact: int) -> Triples:
+    """The current facts with a higher number than `fact`."""
+    return _fetch(
+        db.execute("SELECT head, relation, tail FROM fact WHERE id > ? AND removed IS NULL ORDER BY id", (fact,))
+    )
+
+
+def last_fact(db: sqlite3.Connection, moment: int | None = None) -> int:
+    """The highest number of a fact, or of one added up to `moment`: facts are numbered as they come, so halve."""
+    (last,) = db.execute("SELECT ifnull(max(id), 0) FROM fact").fetchone()
+    if moment is None:
+        return int(last)
+    return bisect_right(range(1, last + 1), moment, key=lambda fact: _added(db, fact))
+
+
+def count(db: sqlite3.Connection) -> dict[str, int]:
+    """How many there are of everything; without gaps in the numbering, the last number tells."""
+    last = {
+        table: db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {table}").fetchone()[0]
+        for table in ("entity", "relation")
+    }
+    (removed,) = db.execute("SELECT count(*) FROM fact WHERE removed IS NOT NULL").fetchone()
+    return {
+        "facts": last_fact(db) - removed,
+        "entities": last["entity"],
+        "relations": last["relation"],
+        "removed": removed,
+        "moments": last_moment(db),
+    }
+
+
+def _at(db: sqlite3.Connection, moment: int) -> int:
+    return int(db.execute("SELECT at FROM moment WHERE id = ?", (moment,)).fetchone()[0])
+
+
+def _added(db: sqlite3.Connection, fact: int) -> int:
+    return int(db.execute("SELECT added FROM fact WHERE id >= ? ORDER BY id LIMIT 1", (fact,)).fetchone()[0])
+
+
+def _fetch(rows: sqlite3.Cursor) -> Triples:
+    """In pieces, since a million rows of Python integers take a hundred times the memory of their array."""
+    pieces = []
+    while some := rows.fetchmany(ROWS_AT_ONCE):
+        flat = np.fromiter(chain.from_iterable(some), dtype=np.int32, count=3 * len(some))
+        pieces.append(flat.reshape(-1, 3))
+    return np.concatenate(pieces) if pieces else as_triples([])

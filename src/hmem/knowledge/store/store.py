@@ -1,0 +1,252 @@
+"""Facts that last: one SQLite file that keeps every fact, who said so and when, and who took it back.
+
+    with Store.create("zoo.kb") as store:
+        store.add([("dire_wolf", "hypernym", "canine")], source="me")
+        store.triples()                      # the graph of now, as numbers
+        store.triples(as_of=last_week)       # and as it was
+
+A write that has returned is on the disk. Several processes may have the file open: writes take turns, reads wait for
+nobody, and everyone sees whole writes only. Nothing here knows of models; see `hmem.knowledge.base` for answers.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+
+from hmem.graph.triples import Triples
+from hmem.knowledge.store import bulk, create, integrity, listing, read, write
+from hmem.knowledge.store.bulk import Column, Progress
+from hmem.knowledge.store.connection import Connection
+from hmem.knowledge.store.listing import Listing, Pattern
+from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
+from hmem.knowledge.store.validation import check_confidences, check_fact, check_facts, check_name, check_source
+
+Confidence = float | Iterable[float | None] | None
+MANY = 10_000  # facts from which on adding them in bulk is quicker
+
+
+class Store:
+    """The durable facts of a knowledge base.
+
+    Entities and relations are numbered from 0 in the order in which they came, and keep their numbers for good.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """Use `create` or `open` instead."""
+        self._connection = connection
+        self.path = connection.path
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> "Store":
+        """A new, empty base. One that exists is replaced only when told so, and only while nobody has it open."""
+        where = Path(path)
+        if overwrite:
+            create.replace(where)
+        else:
+            create.create(where)
+        return cls.open(where)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "Store":
+        """An existing base. With `read_only` it can lie where nothing can be written, such as a DVD."""
+        return cls(Connection.open(Path(path), read_only=read_only))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}{', read_only=True' if self.read_only else ''})"
+
+    @property
+    def read_only(self) -> bool:
+        return self._connection.read_only
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it lies where nothing can be written, so that it is read as it was when it was opened."""
+        return self._connection.is_frozen
+
+    # What is there
+
+    @property
+    def moment(self) -> int:
+        """The number of the last write that changed facts, 0 in a new file."""
+        with self._connection.reading() as db:
+            return read.last_moment(db)
+
+    @property
+    def version(self) -> int:
+        """A number that changes whenever another process, or another Store, has written; cheap enough to ask always.
+
+        It may change without a write too, where the file can be read only and its log was left behind.
+        """
+        with self._connection.outside() as db:
+            return int(db.execute("PRAGMA data_version").fetchone()[0])
+
+    def entity_names(self, start: int = 0) -> list[str]:
+        with self._connection.reading() as db:
+            return read.names(db, "entity", start)
+
+    def relation_names(self, start: int = 0) -> list[str]:
+        with self._connection.reading() as db:
+            return read.names(db, "relation", start)
+
+    def count(self) -> dict[str, int]:
+        """How many facts, entities, relations, removed facts and moments there are, and how many bytes they take."""
+        with self._connection.reading() as db:
+            return {**read.count(db), "bytes": self._bytes()}
+
+    def triples(self, as_of: datetime | int | None = None) -> Triples:
+        """All facts, in the order in which they were added; or those as of a time, or of a moment's number."""
+        with self._connection.reading() as db:
+            return read.triples(db, None if as_of is None else read.moment_of(db, as_of))
+
+    def changes_since(self, moment: int, num_entities: int, num_relations: int) -> Changes:
+        """What is different from `moment`, for one who has the first so many names already."""
+        with self._connection.reading() as db:
+            return read.changes_since(db, moment, num_entities, num_relations)
+
+    def contains(self, head: str, relation: str, tail: str) -> bool:
+        """Whether the fact is there now; False too if nobody has such a name."""
+        fact = check_fact((head, relation, tail))
+        with self._connection.reading() as db:
+            return read.contains(db, fact)
+
+    # What is known about it
+
+    def listing(
+        self,
+        *,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        as_of: datetime | int | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        newest_first: bool = False,
+    ) -> Iterator[StoredFact]:
+        """The facts with these names, as they are now or were at a time.
+
+        They are read while you go through them, and are those of the moment of this call, whatever is written
+        meanwhile. A name that is not in the file is an UnknownNameError.
+        """
+        with self._connection.reading() as db:
+            pattern = Pattern.find(db, head, relation, tail)
+            moment = read.moment_of(db, as_of)
+        return Listing(self._connection.reading, pattern, moment, newest_first).read(limit, offset)
+
+    def history(
+        self,
+        *,
+        head: str | None = None,
+        relation: str | None = None,
+        tail: str | None = None,
+        limit: int | None = None,
+    ) -> list[StoredFact]:
+        """All that ever happened to the facts with these names, removed ones too: what changed last comes first."""
+        with self._connection.reading() as db:
+            return listing.history(db, Pattern.find(db, head, relation, tail), limit)
+
+    def details(self, triples: Triples) -> list[StoredFact]:
+        """The stories of current facts given by number, in that order; those that are not there are left out."""
+        with self._connection.reading() as db:
+            return listing.details(db, triples)
+
+    # Changing it
+
+    def add(self, facts: Iterable[Names3], *, source: str | None = None, confidence: Confidence = None) -> Written:
+        """Store facts, all in one write; on the disk when this returns.
+
+        A fact that is there already stays as it is, with its own source and confidence. `confidence` is one number
+        from 0 to 1 for all, or one for each.
+        """
+        checked = check_facts(facts)
+        if len(checked) >= MANY:
+            columns = [pa.array(column, pa.string()) for column in zip(*checked, strict=True)]
+            return self.add_columns(*columns, source=source, confidence=confidence)
+        confidences = check_confidences(confidence, len(checked))
+        told = check_source(source)
+        with self._connection.writing() as db:
+            return write.add(db, checked, told, confidences)
+
+    def add_columns(
+        self,
+        heads: Column,
+        relations: Column,
+        tails: Column,
+        *,
+        source: str | None = None,
+        confidence: object = None,
+        progress: Progress | None = None,
+    ) -> Written:
+        """Store the facts of three columns of text, all in one write.
+
+        `confidence` may be a column too. `progress` is called now and then with how many facts are done, and of how
+        many; an exception it raises undoes the whole write.
+        """
+        columns = bulk.check_columns(heads, relations, tails)
+        confidences = bulk.check_confidence_column(confidence, len(columns[0]))
+        told = check_source(source)
+        with self._connection.writing(trusted=True) as db:
+            return bulk.add_columns(db, columns, told, confidences, progress)
+
+    def remove(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
+        """End facts, all in one write. The file remembers them, and that `source` took them back.
+
+        A name that is not in the file is an UnknownNameError, and then nothing is removed; a fact that is not there,
+        or no longer, is merely counted.
+        """
+        checked = check_facts(facts)
+        told = check_source(source)
+        with self._connection.writing() as db:
+            return write.remove(db, checked, told)
+
+    # Notes about the whole
+
+    def meta(self, key: str) -> str | None:
+        """A note kept with the file, such as the model it uses."""
+        with self._connection.reading() as db:
+            found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def metas(self) -> dict[str, str]:
+        """All notes, as of one moment."""
+        with self._connection.reading() as db:
+            return {str(key): str(value) for key, value in db.execute("SELECT key, value FROM meta")}
+
+    def set_meta(self, **values: str | None) -> None:
+        """Change notes, all in one write; None takes one away."""
+        for key, value in values.items():
+            if value is not None and value != "":
+                check_name(f"value of {key}", value)
+        with self._connection.writing() as db:
+            write.set_meta(db, values)
+
+    # Care
+
+    def check(self) -> list[str]:
+        """What is wrong with the file, in words; nothing if it is sound. Reads all of it."""
+        with self._connection.outside() as db:  # a transaction could not even be ended in a file badly damaged
+            return integrity.check(db)
+
+    def compact(self) -> tuple[int, int]:
+        """Rewrite the file without unused space; the history is kept. The bytes before and after."""
+        before = self._bytes()
+        self._connection.rewrite()
+        return before, self._bytes()
+
+    def _bytes(self) -> int:
+        log = self.path.with_name(self.path.name + "-wal")
+        return sum(file.stat().st_size for file in (self.path, log) if file.exists())

@@ -1,0 +1,81 @@
+"""What may be stored: any text that comes back byte for byte, and nothing that would not."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from hmem.errors import DataError
+from hmem.knowledge.store.records import Names3
+
+LONGEST_NAME = 10_000  # characters
+KINDS = ("head", "relation", "tail")
+
+
+def check_name(kind: str, name: object) -> str:
+    """`name` as it is, or a DataError with the reason why it cannot be kept."""
+    if not isinstance(name, str):
+        raise DataError(f"expected text as {kind}, received {_shown(name)} ({type(name).__name__})")
+    if not name:
+        raise DataError(f"expected a {kind}, received empty text")
+    if len(name) > LONGEST_NAME:
+        raise DataError(
+            f"the {kind} {_shown(name)} has {len(name):,} characters; at most {LONGEST_NAME:,} can be stored"
+        )
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise DataError(
+            f"the {kind} {_shown(name)} holds half a surrogate pair, which is no Unicode text; "
+            "it comes from a wrong decoding, so read the source again as UTF-8"
+        )
+    if "\0" in name:
+        raise DataError(f"the {kind} {_shown(name)} holds a NUL character; take it out")
+    return name
+
+
+def check_source(source: str | None) -> str | None:
+    return None if source is None else check_name("source", source)
+
+
+def check_fact(fact: object) -> Names3:
+    """The three names of a fact."""
+    if isinstance(fact, str | bytes) or not isinstance(fact, Sequence) or len(fact) != 3:
+        raise DataError(
+            f"expected facts as (head, relation, tail), received {_shown(fact)}; a single one is given as [(h, r, t)]"
+        )
+    head, relation, tail = (check_name(kind, name) for kind, name in zip(KINDS, fact, strict=True))
+    return head, relation, tail
+
+
+def check_facts(facts: Iterable[object]) -> list[Names3]:
+    return [check_fact(fact) for fact in facts]
+
+
+def check_confidence(confidence: object) -> float | None:
+    """A number from 0 to 1, or None for facts of which nothing is said."""
+    if confidence is None:
+        return None
+    try:
+        number = float(confidence)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(confidence, bool | str) or not 0 <= number <= 1:
+        raise DataError(f"a confidence is a number from 0 to 1, or None; received {_shown(confidence)}")
+    return number
+
+
+def check_confidences(confidence: object, count: int) -> list[float | None]:
+    """One confidence for each of `count` facts, from a single one for all or a sequence."""
+    if isinstance(confidence, str) or not isinstance(confidence, Iterable):
+        return [check_confidence(confidence)] * count
+    each = [check_confidence(one) for one in confidence]
+    check_count(len(each), count)
+    return each
+
+
+def check_count(confidences: int, facts: int) -> None:
+    if confidences != facts:
+        raise DataError(f"received {confidences:,} confidences for {facts:,} facts; give one for each, or one for all")
+
+
+def _shown(value: object) -> str:
+    """Short, on one line and printable everywhere, whatever it is."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,87 @@
+"""Facts into the file and out of the present, a few at a time.
+
+Every function here is called inside one writing transaction: it does all of its work or none.
+"""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+
+from hmem.graph.triples import as_triples
+from hmem.knowledge.store.read import Kind, find_id, id_of, last_moment
+from hmem.knowledge.store.records import Names3, Written
+
+CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
+
+
+def new_moment(db: sqlite3.Connection, source: str | None) -> int:
+    """The moment of this write. Time never runs backwards, even where the clock does, so "as of" has one answer."""
+    last, last_at = db.execute("SELECT id, at FROM moment ORDER BY id DESC LIMIT 1").fetchone() or (0, 0)
+    at = max(time.time_ns() // 1000, last_at + 1)
+    db.execute("INSERT INTO moment (id, at, source) VALUES (?, ?, ?)", (last + 1, at, source))
+    return int(last) + 1
+
+
+def add(
+    db: sqlite3.Connection, facts: Sequence[Names3], source: str | None, confidences: Sequence[float | None]
+) -> Written:
+    """Store those facts that are not there; what is there already keeps its source, time and confidence."""
+    moment = last_moment(db)
+    changed: list[tuple[int, int, int]] = []
+    entities: dict[str, int] = {}
+    relations: dict[str, int] = {}
+    for (head, relation, tail), confidence in zip(facts, confidences, strict=True):
+        fact = (
+            _find_or_number(db, "entity", head, entities),
+            _find_or_number(db, "relation", relation, relations),
+            _find_or_number(db, "entity", tail, entities),
+        )
+        if _is_current(db, fact):
+            continue
+        if not changed:
+            moment = new_moment(db, source)
+        db.execute(
+            "INSERT INTO fact (head, relation, tail, added, confidence) VALUES (?, ?, ?, ?, ?)",
+            (*fact, moment, confidence),
+        )
+        changed.append(fact)
+    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
+
+
+def remove(db: sqlite3.Connection, facts: Sequence[Names3], source: str | None) -> Written:
+    """End those facts that are there; a name that is not in the file is an UnknownNameError, and nothing is removed."""
+    moment = last_moment(db)
+    changed: list[tuple[int, int, int]] = []
+    for head, relation, tail in facts:
+        fact = id_of(db, "entity", head), id_of(db, "relation", relation), id_of(db, "entity", tail)
+        if not _is_current(db, fact):
+            continue
+        if not changed:
+            moment = new_moment(db, source)
+        db.execute(f"UPDATE fact SET removed = ? WHERE {CURRENT}", (moment, *fact))
+        changed.append(fact)
+    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
+
+
+def set_meta(db: sqlite3.Connection, values: dict[str, str | None]) -> None:
+    for key, value in values.items():
+        if value is None:
+            db.execute("DELETE FROM meta WHERE key = ?", (key,))
+        else:
+            db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+
+def _find_or_number(db: sqlite3.Connection, kind: Kind, name: str, seen: dict[str, int]) -> int:
+    """The id of a name; a new one takes the next number. It cannot stay without a fact, since its fact is new too."""
+    number = seen.get(name)
+    if number is None:
+        number = find_id(db, kind, name)
+        if number is None:
+            (number,) = db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {kind}").fetchone()
+            db.execute(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", (number, name))
+        seen[name] = number
+    return number
+
+
+def _is_current(db: sqlite3.Connection, fact: tuple[int, int, int]) -> bool:
+    return db.execute(f"SELECT 1 FROM fact WHERE {CURRENT}", fact).fetchone() is not None

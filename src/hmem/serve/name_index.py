@@ -1,0 +1,139 @@
+"""Who is in the knowledge base: names, how many facts each has, and which names are like another.
+
+Kept current from the store's changes, so that looking somebody up costs the same whether much or little is known.
+"""
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from hmem.graph.triples import Triples
+from hmem.knowledge.store.records import Changes, Names3
+from hmem.knowledge.store.store import Store
+from hmem.serve.errors import UnknownError
+from hmem.serve.search import Search
+
+NEAR = 3  # names that may have been meant
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A name, and in how many facts it stands."""
+
+    name: str
+    facts: int
+
+
+class NameIndex:
+    """The entities and relations of a store. Safe to use from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._tables = {"entity": _Table(), "relation": _Table()}
+        self._moment: int | None = None  # of the store, when it was last looked at
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in what was written since the last look."""
+        with self._lock:
+            self._refresh()
+
+    def check(self, kind: str, name: str) -> None:
+        """An UnknownError if nobody has that name."""
+        with self._lock:
+            self._refresh()
+            if name not in self._tables[kind].ids:
+                raise UnknownError(kind, name)
+
+    def has_entity(self, name: str) -> bool:
+        with self._lock:
+            self._refresh()
+            return name in self._tables["entity"].ids
+
+    def facts_of(self, name: str) -> int:
+        """How many facts an entity stands in."""
+        with self._lock:
+            self._refresh()
+            entities = self._tables["entity"]
+            return int(entities.counts[entities.ids[name]]) if name in entities.ids else 0
+
+    def relations(self) -> list[Named]:
+        """All relations, as they came."""
+        with self._lock:
+            self._refresh()
+            table = self._tables["relation"]
+            return [Named(name, int(count)) for name, count in zip(table.names, table.counts, strict=False)]
+
+    def entities(self, typed: str, limit: int) -> list[Named]:
+        """The entities that may be meant; without anything typed, those with the most facts."""
+        with self._lock:
+            self._refresh()
+            table = self._tables["entity"]
+            return [Named(table.names[number], int(table.counts[number])) for number in table.find(typed, limit)]
+
+    def counts(self) -> tuple[int, int]:
+        """How many entities and relations have been seen."""
+        with self._lock:
+            return len(self._tables["entity"].names), len(self._tables["relation"].names)
+
+    def named(self, facts: Triples) -> list[Names3]:
+        """Facts given by the numbers of the store."""
+        with self._lock:
+            self._refresh()
+            entities, relations = self._tables["entity"].names, self._tables["relation"].names
+            return [(entities[head], relations[relation], entities[tail]) for head, relation, tail in facts.tolist()]
+
+    def closest(self, kind: str, name: str) -> list[str]:
+        """A few names like one that nobody has."""
+        with self._lock:
+            table = self._tables[kind]
+            return [table.names[number] for number in table.search.alike(name, NEAR)]
+
+    def _refresh(self) -> None:
+        if self._store.moment == self._moment:
+            return
+        entities, relations = self._tables["entity"], self._tables["relation"]
+        changes = self._store.changes_since(self._moment or 0, len(entities.names), len(relations.names))
+        entities.extend(changes.entities)
+        relations.extend(changes.relations)
+        self._count(changes)
+        self._moment = changes.moment
+
+    def _count(self, changes: Changes) -> None:
+        for facts, sign in ((changes.added, 1), (changes.removed, -1)):
+            self._tables["relation"].add(facts[:, 1], sign)
+            self._tables["entity"].add(facts[:, 0], sign)
+            others = facts[facts[:, 0] != facts[:, 2]]  # a fact about an entity and itself is one fact
+            self._tables["entity"].add(others[:, 2], sign)
+
+
+class _Table:
+    """The names of one kind in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.ids: dict[str, int] = {}
+        self.counts: Int[np.ndarray, " n"] = np.zeros(0, dtype=np.int64)  # with room for more
+        self.search = Search()
+
+    def extend(self, names: list[str]) -> None:
+        self.ids.update((name, number) for number, name in enumerate(names, len(self.names)))
+        self.names += names
+        self.search.extend(names)
+        if len(self.names) > len(self.counts):
+            room = max(len(self.names), 2 * len(self.counts)) - len(self.counts)
+            self.counts = np.concatenate([self.counts, np.zeros(room, dtype=np.int64)])
+
+    def add(self, numbers: Int[np.ndarray, " n"], sign: int) -> None:
+        np.add.at(self.counts, numbers, sign)
+
+    def find(self, typed: str, limit: int) -> list[int]:
+        if not typed.strip():
+            order = np.lexsort((np.arange(len(self.names)), -self.counts[: len(self.names)]))
+            return [int(number) for number in order[:limit]]
+        exact = self.ids.get(typed)
+        found = [number for number in self.search.find(typed, self.counts, limit) if number != exact]
+        return ([] if exact is None else [exact]) + found[: limit if exact is None else limit - 1]

@@ -1,0 +1,179 @@
+"""The knowledge base as the routes see it: everything that may take a while is done in a thread of its own.
+
+questions   one thread owns the model (hmem.serve.batching)
+reads       a few threads and a connection of their own, so that they wait neither for the model nor for writes
+writes      one thread and one connection, in the order in which they come
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import numpy as np
+from jaxtyping import Bool
+
+from hmem.errors import HMemError
+from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.model_link import ModelLink
+from hmem.knowledge.session import Session
+from hmem.knowledge.store.store import Store
+from hmem.model.checkpoint import SavedModel
+from hmem.serve.batching import Answers, Batcher, Question
+from hmem.serve.errors import ApiError
+from hmem.serve.metrics import Metrics
+from hmem.serve.name_index import NameIndex
+from hmem.serve.settings import PATIENCE, Settings
+
+T = TypeVar("T")
+READERS = 4
+MOST_READS, MOST_WRITES = 256, 64  # in the queue
+
+logger = logging.getLogger("hmem.serve")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """What is known of the model at this moment, without asking it."""
+
+    status: Literal["none", "loading", "ready", "trouble"]
+    link: ModelLink | None = None
+    saved: SavedModel | None = None
+    is_known: Bool[np.ndarray, " E"] | None = None  # the entities that training met
+    trouble: str = ""
+
+    @property
+    def name(self) -> str | None:
+        """That of its folder."""
+        return None if self.link is None else self.link.folder.name
+
+    def is_new(self, name: str) -> bool:
+        """Whether an entity came after the model was trained; nobody is new without a model."""
+        if self.saved is None or self.is_known is None:
+            return False
+        number = self.saved.vocab.entities.get(name)
+        return number is None or not bool(self.is_known[number])
+
+    def has_entity(self, name: str) -> bool:
+        return self.saved is not None and name in self.saved.vocab.entities
+
+
+class Service:
+    """One open knowledge base. What is awaited here belongs to one event loop."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        # The writer first: it brings a file of an older version up to date.
+        self.writer = Store.open(path) if settings.writable else None
+        self.store = Store.open(path, read_only=True)
+        self.kb = KnowledgeBase.open(path, read_only=True, device=settings.device)
+        if self.store.is_frozen:
+            logger.warning(
+                "%s lies in a folder that this user cannot write to, so what others write there is not seen until the "
+                "server is started again",
+                path,
+            )
+        self.name_index = NameIndex(self.store)
+        self.model = Model("loading")  # until somebody has looked whether there is one
+        self.model_changed: Callable[[], object] = lambda: None  # called after that, in any thread
+        self._readers = ThreadPoolExecutor(READERS, "hmem-read")
+        self._writers = ThreadPoolExecutor(1, "hmem-write")
+        self._reads = self._writes = 0
+        self.batcher = Batcher(
+            self.kb, window=settings.window, most_waiting=settings.most_waiting, observe=self.metrics.batch
+        )
+
+    def close(self) -> None:
+        is_idle = self.batcher.close(PATIENCE)
+        self._readers.shutdown(cancel_futures=True)
+        self._writers.shutdown()  # what was accepted is written
+        if is_idle:
+            self.kb.close()
+        else:
+            logger.warning("a question was still being answered and is given up")
+        self.store.close()
+        if self.writer is not None:
+            self.writer.close()
+
+    # Work
+
+    async def predict(self, questions: Sequence[Question]) -> Answers:
+        """The best answers to each question."""
+        return await self._wait(self.batcher.predict(questions))
+
+    async def ask(self, function: Callable[[Session], T]) -> T:
+        """What a function makes of the model and the facts of the moment."""
+        return await self._wait(self.batcher.call(function))
+
+    async def read(self, function: Callable[[], T]) -> T:
+        """What a function finds in `store` or `directory`."""
+        if self._reads >= MOST_READS:
+            raise ApiError("busy", f"{self._reads:,} requests are waiting already; try again in a moment")
+        self._reads += 1
+        try:
+            return await self._wait(self._readers.submit(function))
+        finally:
+            self._reads -= 1
+
+    async def write(self, function: Callable[[Store], T]) -> T:
+        """What a function does to the store. Once begun it is finished, even if nobody waits for it any more."""
+        if self.writer is None:
+            raise ApiError("writes_off", "this server does not accept writes")
+        if self._writes >= MOST_WRITES:
+            raise ApiError("busy", f"{self._writes:,} writes are waiting already; try again in a moment")
+        self._writes += 1
+        try:
+            return await self._wait(self._writers.submit(function, self.writer), "; the write may still be carried out")
+        finally:
+            self._writes -= 1
+
+    async def closest(self, kind: str, name: str) -> list[str]:
+        """A few names like one that nobody has."""
+        return await self.read(lambda: self.name_index.closest(kind, name))
+
+    async def _wait(self, future: "Future[T]", warning: str = "") -> T:
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            raise ApiError("timeout", f"no answer within {self.settings.timeout:g} s{warning}") from None
+
+    # The model
+
+    def load_model(self, link: ModelLink | None) -> None:
+        """Have the attached model loaded before somebody asks; `model` tells how far that is."""
+        if link is None:
+            self._set_model(Model("none"))
+            return
+        self._set_model(Model("loading", link))
+        self.batcher.call(self._take_model).add_done_callback(self._look_for_trouble)
+
+    def _take_model(self, session: Session) -> None:
+        session.predictor.vectors.current()  # newcomers are placed now, not at the first question
+        is_known = session.saved.model.is_known.cpu().numpy()
+        self._set_model(Model("ready", session.model_link, session.saved, is_known))
+
+    def _look_for_trouble(self, loading: "Future[None]") -> None:
+        error = None if loading.cancelled() else loading.exception()
+        if error is None:
+            return
+        logger.error("the model cannot be used: %s", error)
+        said = self.without_paths(str(error)) if isinstance(error, HMemError) else "an internal error, see the log"
+        self._set_model(Model("trouble", self.model.link, trouble=said))
+
+    def _set_model(self, model: Model) -> None:
+        self.model = model
+        self.model_changed()
+
+    def without_paths(self, message: str) -> str:
+        """A message of the library for people elsewhere: where files lie on this machine is not their concern."""
+        places = [self.store.path.resolve(), self.store.path]
+        if self.model.link is not None:
+            places.insert(0, self.model.link.folder)
+        for place in places:
+            message = message.replace(str(place), place.name)
+        return message

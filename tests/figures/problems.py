@@ -1,0 +1,34 @@
+"""Contenders that the analysis tests share."""
+
+import torch
+
+from hmem.config import MemoryConfig
+from hmem.graph.dataset import Dataset
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.model.hmem import HMem, ModelScorer
+from hmem.figures.compared_models import Contender, model_contender
+
+
+def random_model(dataset: Dataset, seed: int = 0, **settings: object) -> HMem:
+    config = MemoryConfig(entity_dim=6, relation_dim=4, **settings)  # type: ignore[arg-type]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return HMem(config, dataset.num_entities, dataset.num_relations)
+
+
+class Recorder:
+    """A random model that keeps the graphs it was put on."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.graphs: list[Neighborhoods] = []
+        self._inner = model_contender("recorder", random_model(dataset))
+
+    @property
+    def contender(self) -> Contender:
+        return Contender("recorder", "explicit", self._on)
+
+    def _on(self, graph: Neighborhoods) -> ModelScorer:
+        self.graphs.append(graph)
+        made = self._inner.on(graph)
+        assert isinstance(made, ModelScorer)
+        return made

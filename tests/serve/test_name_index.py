@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hmem.knowledge.store.store import Store
+from hmem.serve.errors import UnknownError
+from hmem.serve.name_index import Named, NameIndex
+from tests.knowledge.living import TOY_FACTS
+
+
+def degrees(facts: set[tuple[str, str, str]]) -> dict[str, int]:
+    names = {name for head, _, tail in facts for name in (head, tail)}
+    return {name: sum(name in (head, tail) for head, _, tail in facts) for name in names}
+
+
+def test_counts_follow_what_others_write(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.kb") as writer, Store.open(tmp_path / "a.kb", read_only=True) as reader:
+        name_index = NameIndex(reader)
+        assert name_index.entities("", 10) == []
+        assert name_index.relations() == []
+        writer.add([("a", "r", "b"), ("a", "r", "a")])
+        assert name_index.entities("", 10) == [Named("a", 2), Named("b", 1)]
+        assert name_index.relations() == [Named("r", 2)]
+        writer.remove([("a", "r", "b")])
+        assert name_index.entities("", 10) == [Named("a", 1), Named("b", 0)]
+        assert (name_index.facts_of("a"), name_index.facts_of("b"), name_index.facts_of("c")) == (1, 0, 0)
+
+
+FACT = st.tuples(st.sampled_from("abc"), st.sampled_from("rs"), st.sampled_from("abc"))
+
+
+@settings(max_examples=25)
+@given(writes=st.lists(st.tuples(st.booleans(), st.lists(FACT, min_size=1, max_size=3)), max_size=6))
+def test_counts_are_those_of_the_facts_whatever_was_written(
+    writes: list[tuple[bool, list[tuple[str, str, str]]]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("base") / "a.kb"
+    with Store.create(path) as writer, Store.open(path, read_only=True) as reader:
+        name_index = NameIndex(reader)
+        facts: set[tuple[str, str, str]] = set()
+        for adds, some in writes:
+            if adds:
+                writer.add(some)
+                facts |= set(some)
+            elif present := [each for each in some if each in facts]:
+                writer.remove(present)
+                facts -= set(present)
+            found = {each.name: each.facts for each in name_index.entities("", 10) if each.facts}
+            assert found == degrees(facts)
+            assert {each.name: each.facts for each in name_index.relations() if each.facts} == {
+                name: count for name in "rs" if (count := sum(relation == name for _, relation, _ in facts))
+            }
+
+
+def test_names_and_facts_by_number(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.kb") as store:
+        store.add(TOY_FACTS)
+        name_index = NameIndex(store)
+        assert name_index.named(store.triples()) == TOY_FACTS
+        assert name_index.counts() == (len(degrees(set(TOY_FACTS))), 4)
+        assert name_index.has_entity("dog.n.01")
+        assert not name_index.has_entity("hypernym")
+        name_index.check("relation", "hypernym")
+        with pytest.raises(UnknownError, match='no relation "dog'):
+            name_index.check("relation", "dog.n.01")
+        assert name_index.closest("relation", "hypernim") == ["hypernym", "hyponym"]
+        assert name_index.closest("entity", "timber wolf")[0] == "timber_wolf.n.01"
+        assert name_index.closest("entity", "q" * 10_000) == []
+
+
+def test_the_very_name_comes_first(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.kb") as store:
+        store.add([("!!", "r", "a-b"), ("a b", "r", "ab"), ("ab", "r", "x"), ("ab", "r", "y")])
+        name_index = NameIndex(store)
+        assert [each.name for each in name_index.entities("a-b", 3)] == ["a-b", "ab", "a b"]
+        assert [each.name for each in name_index.entities("!!", 1)] == ["!!"]
+        assert [each.name for each in name_index.entities("!", 1)] == ["!!"]

@@ -1,0 +1,101 @@
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hmem.knowledge.store.store import Store
+from hmem.serve import service as module
+from hmem.serve.errors import ApiError
+from hmem.serve.service import Service
+from hmem.serve.settings import Settings
+from tests.knowledge.living import TOY_FACTS
+
+
+@pytest.fixture
+def slow() -> Iterator[threading.Event]:
+    """Set in the end, so that nothing waits for it for good."""
+    made = threading.Event()
+    yield made
+    made.set()
+
+
+def test_what_takes_too_long_is_given_up_but_a_write_is_done(zoo: Path, slow: threading.Event) -> None:
+    service = Service(zoo, Settings(allow_writes=True, timeout=0.05))
+
+    def write(store: Store) -> int:
+        slow.wait(30)
+        return store.add([("a", "hypernym", "b")]).moment
+
+    async def ask() -> list[str]:
+        works = [service.read(lambda: slow.wait(30)), service.ask(lambda session: slow.wait(30)), service.write(write)]
+        raised = await asyncio.gather(*works, return_exceptions=True)
+        return [error.code for error in raised if isinstance(error, ApiError)]
+
+    assert asyncio.run(ask()) == ["timeout"] * 3
+    assert service.model.name is None
+    slow.set()
+    service.close()
+    with Store.open(zoo, read_only=True) as store:
+        assert store.count()["facts"] == len(TOY_FACTS) + 1
+
+
+def test_too_many_reads_are_turned_away(zoo: Path, slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_READS", 2)
+    service = Service(zoo, Settings())
+
+    async def ask() -> None:
+        waiting = [asyncio.create_task(service.read(lambda: slow.wait(30))) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(ApiError, match="2 requests are waiting") as refused:
+            await service.read(lambda: None)
+        assert refused.value.code == "busy"
+        slow.set()
+        await asyncio.gather(*waiting)
+        assert await service.read(lambda: 7) == 7
+
+    asyncio.run(ask())
+    service.close()
+
+
+def test_too_many_writes_are_turned_away(zoo: Path, slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_WRITES", 2)
+    service = Service(zoo, Settings(allow_writes=True))
+
+    async def ask() -> None:
+        waiting = [asyncio.create_task(service.write(lambda store: slow.wait(30))) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(ApiError, match="2 writes are waiting"):
+            await service.write(lambda store: None)
+        slow.set()
+        await asyncio.gather(*waiting)
+        assert await service.write(lambda store: store.moment) == 1
+
+    asyncio.run(ask())
+    service.close()
+
+
+def test_without_writes_the_file_is_only_read(zoo: Path) -> None:
+    service = Service(zoo, Settings())
+    assert service.writer is None
+    with pytest.raises(ApiError, match="does not accept writes"):
+        asyncio.run(service.write(lambda store: None))
+    service.close()
+
+
+def test_reads_do_not_wait_for_the_model_or_for_a_write(zoo: Path, slow: threading.Event) -> None:
+    service = Service(zoo, Settings(allow_writes=True))
+
+    async def ask() -> None:
+        asked = asyncio.create_task(service.ask(lambda session: slow.wait(30)))
+        written = asyncio.create_task(service.write(lambda store: slow.wait(30)))
+        await asyncio.sleep(0)
+        assert await service.read(lambda: next(service.store.listing()).names) == TOY_FACTS[0]
+        assert not asked.done()
+        assert not written.done()
+        slow.set()
+        await asyncio.gather(asked, written)
+
+    asyncio.run(ask())
+    service.close()
