@@ -11,13 +11,55 @@
     ├── CheckpointError         a model folder that cannot be used
     └── StoreError              a knowledge base file that cannot be used
 
-A message says what was received, what was expected and what to try. The command line prints it as one line on
-standard error and leaves with `exit_code`; nothing else in the package prints or exits.
+An error carries its parts as fields: what is wrong, where, what was found, what was expected, what may have been meant,
+what to try. Each edge words them for its readers: Python by `str(error)`, the command line in `hmem.cli.wording`, HTTP
+in `hmem.serve.errors`. Nothing else in the package prints or exits.
 """
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hint:
+    """What to try next. Each edge takes the form that its readers can use; `text` suits them all."""
+
+    text: str = ""  # "make room and try again"
+    option: str = ""  # an argument of the call that failed: "overwrite"
+    value: object = True  # what to give for it
+    command: str = ""  # a shell command: "hmem kb check zoo.kb"
+    call: str = ""  # the same in Python: "kb.store.check()"
 
 
 class HMemError(Exception):
     exit_code = 1
+
+    def __init__(
+        self,
+        problem: str = "",
+        *,
+        path: str | os.PathLike[str] | None = None,  # the file or folder it is about
+        line: int | None = None,  # of that file, counted from 1
+        option: str | None = None,  # the setting or argument that is wrong
+        found: object = None,
+        expected: str | None = None,
+        suggestions: Sequence[str] = (),  # what may have been meant, the likeliest first
+        hint: Hint | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem  # where it names its file it says "{path}"; else the path comes before it
+        self.path = None if path is None else Path(path)
+        self.line = line
+        self.option = option
+        self.found = found
+        self.expected = expected
+        self.suggestions = tuple(suggestions)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return word(self, str, hint_for_python)
 
 
 class ConfigError(HMemError):
@@ -58,3 +100,25 @@ class StoreError(HMemError):
 
 class NumericalWarning(UserWarning):
     """Numerical trouble that is survivable; filter it with the standard `warnings` module."""
+
+
+def word(error: HMemError, show_path: Callable[[Path], str], show_hint: Callable[[Hint], str]) -> str:
+    """An error as one line, its paths and its hint as an edge shows them."""
+    line = error.problem
+    if error.path is not None:
+        shown = show_path(error.path)
+        place = shown if error.line is None else f"{shown}:{error.line}"
+        line = line.replace("{path}", shown) if "{path}" in line else f"{place}: {line}"
+    if error.suggestions:
+        *others, last = error.suggestions
+        line += f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
+    advice = "" if error.hint is None else show_hint(error.hint)
+    if not advice:
+        return line
+    return f"{line} {advice}" if line.endswith("?") else f"{line}; {advice}"
+
+
+def hint_for_python(hint: Hint) -> str:
+    """A hint as a caller in Python can follow it."""
+    action = f"{hint.option}={hint.value!r}" if hint.option else hint.call or hint.command
+    return f"{hint.text}: {action}" if hint.text and action else hint.text or action
