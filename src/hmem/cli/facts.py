@@ -171,6 +171,7 @@ def import_(
         tables = []
         for number, file in enumerate(files):
             progress("reading", number, len(files))
+            store.refuse_itself(Path(file).expanduser())
             tables.append(transfer.read(file, **how))
         progress("reading", len(files), len(files))
         before = store.count()
@@ -208,7 +209,7 @@ def export(
 
     format_ = transfer.format_of(file, format_)
     with Store.open(kb, read_only=True) as store:
-        table = transfer.table_of(store, as_of)
+        table = store.table(as_of)
     transfer.write(table, file, format_)
     if file != transfer.STANDARD:
         output.say(f"{file}: {output.plural(table.num_rows, 'fact')}")

@@ -56,7 +56,7 @@ def test_another_process_is_seen(store: Store) -> None:
 def test_opening_a_file_again_keeps_the_locks_on_it(store: Store, way: str) -> None:
     # Else the next process that closes the file believes that nobody has it open, and removes a log that is in use.
     if way == "to overwrite":
-        with pytest.raises(StoreError, match="is open in another process"):
+        with pytest.raises(StoreError, match="is open in this process"):
             Store.create(store.path, overwrite=True)
     else:
         Store.open(store.path, read_only=way == "to read").close()
@@ -148,7 +148,7 @@ def test_references_are_checked_unless_a_write_is_trusted(store: Store) -> None:
     ]
 
 
-def test_a_fork_has_to_open_its_own(store: Store) -> None:
+def test_a_fork_does_not_use_the_connection_of_its_parent(store: Store) -> None:
     script = """
         import os
         from hmem.errors import StoreError
@@ -166,7 +166,7 @@ def test_a_fork_has_to_open_its_own(store: Store) -> None:
             print(len(own.triples()))
     """
     assert finish(start(script, store.path)) == (
-        f"{store.path} was opened by the parent process; open it anew in this one\n2\n"
+        f"{store.path} was opened by the process that this one was forked from\n2\n"
     )
 
 

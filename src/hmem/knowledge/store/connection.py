@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hmem import sqlite_files
 from hmem.errors import StoreError
 from hmem.knowledge.store.errors import explained, refuse_what_is_no_store
 from hmem.knowledge.store.schema import migrate, refuse_older, refuse_strangers
@@ -28,14 +29,14 @@ class Connection:
     turns. A connection does not survive a fork: a child process opens its own.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, read_only: bool, is_frozen: bool = False) -> None:
+    def __init__(self, path: Path, connection: "RegisteredConnection", *, read_only: bool, is_frozen: bool) -> None:
         self.path = path
         self.read_only = read_only
         self.is_frozen = is_frozen  # what others write is not seen
-        self._connection: sqlite3.Connection | None = connection
+        self._connection: RegisteredConnection | None = connection
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._identity = _identity(path)
+        self.file = connection.registration.file
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> "Connection":
@@ -114,11 +115,10 @@ class Connection:
 
     def _open(self) -> sqlite3.Connection:
         if self._process != os.getpid():
-            raise StoreError(f"{self.path} was opened by the parent process; open it anew in this one")
+            raise StoreError("{path} was opened by the process that this one was forked from", path=self.path)
         if self._connection is None:
             raise StoreError(f"{self.path} is closed; open it again")
-        if _identity(self.path) != self._identity:
-            raise StoreError(f"{self.path} was removed or replaced while it was open; open it anew")
+        _refuse_if_moved(self.path, self.file)
         return self._connection
 
 
@@ -130,17 +130,39 @@ def translated(path: Path) -> Iterator[None]:
         raise explained(error, path, BUSY_SECONDS) from error
 
 
-def connect(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,  # transactions are begun and ended here, in plain sight
-        check_same_thread=False,  # the lock above sees to it
-    )
+class RegisteredConnection(sqlite3.Connection):
+    """A connection whose file is on the list of `hmem.sqlite_files` until the connection is closed or forgotten."""
+
+    registration: sqlite_files.Registration
+
+    def close(self) -> None:
+        super().close()
+        sqlite_files.release(self.registration)
 
 
-def _connect_to_read(path: Path) -> tuple[sqlite3.Connection, bool]:
+def connect(path: Path, mode: str) -> RegisteredConnection:
+    """A connection to an existing file: the only way in which this package opens one with SQLite."""
+    while True:
+        registration = sqlite_files.register(path)
+        try:
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,  # transactions are begun and ended here, in plain sight
+                check_same_thread=False,  # the lock of Connection sees to it
+                factory=RegisteredConnection,
+            )
+        except BaseException:
+            sqlite_files.release(registration)
+            raise
+        connection.registration = registration
+        if sqlite_files.file_id(path) == registration.file:
+            return connection
+        connection.close()  # another file took its place meanwhile, and SQLite may have opened either
+
+
+def _connect_to_read(path: Path) -> tuple[RegisteredConnection, bool]:
     """A connection that cannot write, even where the folder cannot be written either; and whether it is frozen.
 
     SQLite needs a file beside a base in use. In a folder that does not allow it, and with no log left behind by a
@@ -161,10 +183,17 @@ def _connect_to_read(path: Path) -> tuple[sqlite3.Connection, bool]:
     return connection, False
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
+def _refuse_if_moved(path: Path, file: sqlite_files.FileId | None) -> None:
+    """What is written to a file without a name is lost, and its log would be taken for that of the file now there."""
+    if sqlite_files.file_id(path) != file:
+        raise StoreError("{path} was removed or replaced while it was open; open it anew", path=path)
+
+
+def _prepare(connection: RegisteredConnection, path: Path, read_only: bool) -> None:
     for setting in SETTINGS:
         connection.execute(setting)
-    refuse_strangers(connection, str(path))
+    refuse_strangers(connection, str(path))  # which waits for a process that is replacing the file
+    _refuse_if_moved(path, connection.registration.file)
     _refuse_half_a_page(connection, path)
     if read_only:
         refuse_older(connection, str(path))
@@ -181,15 +210,6 @@ def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     if _size(path) % page_size and not _size(path.with_name(path.name + "-wal")):
         raise StoreError(f"{path} is damaged: it was cut off in the middle of a page; go back to a copy of it")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file has this name; None if there is none. What is written to another one would be lost."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _size(path: Path) -> int:

@@ -17,13 +17,15 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from hmem import sqlite_files
+from hmem.errors import StoreError
 from hmem.graph.triples import Triples
 from hmem.knowledge.store import bulk, create, integrity, listing, read, write
 from hmem.knowledge.store.bulk import Column, Progress
 from hmem.knowledge.store.connection import Connection
 from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
-from hmem.knowledge.store.validation import check_confidences, check_fact, check_facts, check_name, check_source
+from hmem.knowledge.store.validation import KINDS, check_confidences, check_fact, check_facts, check_name, check_source
 
 Confidence = float | Iterable[float | None] | None
 MANY = 10_000  # facts from which on adding them in bulk is quicker
@@ -43,12 +45,9 @@ class Store:
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> "Store":
         """A new, empty base. One that exists is replaced only when told so, and only while nobody has it open."""
-        where = Path(path)
-        if overwrite:
-            create.replace(where)
-        else:
-            create.create(where)
-        return cls.open(where)
+        with create.built_beside(Path(path), overwrite=overwrite):
+            pass
+        return cls.open(path)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "Store":
@@ -112,6 +111,13 @@ class Store:
         """All facts, in the order in which they were added; or those as of a time, or of a moment's number."""
         with self._connection.reading() as db:
             return read.triples(db, None if as_of is None else read.moment_of(db, as_of))
+
+    def table(self, as_of: datetime | int | None = None) -> pa.Table:
+        """The same by name: a table with the columns head, relation and tail."""
+        facts = self.triples(as_of)  # first: names that come meanwhile do no harm
+        entities, relations = (pa.array(names, pa.string()) for names in (self.entity_names(), self.relation_names()))
+        columns = zip(KINDS, (entities, relations, entities), facts.T, strict=True)
+        return pa.table({kind: names.take(pa.array(ids)) for kind, names, ids in columns})
 
     def changes_since(self, moment: int, num_entities: int, num_relations: int) -> Changes:
         """What is different from `moment`, for one who has the first so many names already."""
@@ -235,6 +241,11 @@ class Store:
             write.set_meta(db, values)
 
     # Care
+
+    def refuse_itself(self, path: str | os.PathLike[str]) -> None:
+        """A StoreError if `path` is this very file, whose facts are not to be imported into it."""
+        if sqlite_files.file_id(Path(path)) == self._connection.file:
+            raise StoreError("{path} cannot be imported into itself: it holds all of its facts already", path=path)
 
     def check(self) -> list[str]:
         """What is wrong with the file, in words; nothing if it is sound. Reads all of it."""
