@@ -77,10 +77,9 @@ def add_columns(
     """
     heads, relations, tails = columns
     facts = np.empty((len(heads), 3), dtype=np.int32)
-    facts[:, 1] = _numbers(db, "relation", relations)
-    facts[:, [0, 2]] = (
-        _numbers(db, "entity", pa.chunked_array(heads.chunks + tails.chunks, pa.string())).reshape(2, -1).T
-    )
+    facts[:, 1], new_relations = _numbers(db, "relation", relations)
+    ids, new_entities = _numbers(db, "entity", pa.chunked_array(heads.chunks + tails.chunks, pa.string()))
+    facts[:, [0, 2]] = ids.reshape(2, -1).T
     given = len(facts)
     keep = first_occurrences(facts)
     facts, confidences = facts[keep], confidences[keep]
@@ -88,20 +87,24 @@ def add_columns(
         changed, moment = _insert_one_by_one(db, facts, source, confidences, progress)
     else:
         changed, moment = _insert_and_rebuild(db, facts, source, confidences, progress)
-    return Written(moment=moment, changed=changed, unchanged=given - len(changed))
+    return Written(
+        moment=moment,
+        changed=changed,
+        unchanged=given - len(changed),
+        new_entities=new_entities,
+        new_relations=new_relations,
+    )
 
 
-def _numbers(db: sqlite3.Connection, kind: Kind, column: pa.ChunkedArray) -> Int[np.ndarray, " n"]:
-    """The ids of the names in a column; new names are stored, each with the next number."""
-    known = pa.array(names(db, kind), pa.string())
+def _numbers(db: sqlite3.Connection, kind: Kind, column: pa.ChunkedArray) -> tuple[Int[np.ndarray, " n"], list[str]]:
+    """The ids of the names in a column; new names are stored, each with the next number, and listed."""
+    stored = pa.array(names(db, kind), pa.string())
     values = pc.unique(column)
-    new = values.filter(pc.invert(pc.is_in(values, value_set=known)))
-    if len(new):
-        checked = [check_name(kind, name) for name in _as_text(new, kind)]
-        db.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(checked, len(known)))
-        known = pa.concat_arrays([known, new])
-    ids: Int[np.ndarray, " n"] = pc.index_in(column, value_set=known).to_numpy()
-    return ids
+    new = values.filter(pc.invert(pc.is_in(values, value_set=stored)))
+    checked = [check_name(kind, name) for name in _as_text(new, kind)]
+    db.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(checked, len(stored)))
+    ids: Int[np.ndarray, " n"] = pc.index_in(column, value_set=pa.concat_arrays([stored, new])).to_numpy()
+    return ids, checked
 
 
 def _as_text(values: pa.Array, kind: Kind) -> list[str]:

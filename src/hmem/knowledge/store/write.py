@@ -28,14 +28,9 @@ def add(
     """Store those facts that are not there; what is there already keeps its source, time and confidence."""
     moment = last_moment(db)
     changed: list[tuple[int, int, int]] = []
-    entities: dict[str, int] = {}
-    relations: dict[str, int] = {}
+    entities, relations = _Numbering(db, "entity"), _Numbering(db, "relation")
     for (head, relation, tail), confidence in zip(facts, confidences, strict=True):
-        fact = (
-            _find_or_number(db, "entity", head, entities),
-            _find_or_number(db, "relation", relation, relations),
-            _find_or_number(db, "entity", tail, entities),
-        )
+        fact = entities.number(head), relations.number(relation), entities.number(tail)
         if _is_current(db, fact):
             continue
         if not changed:
@@ -45,7 +40,13 @@ def add(
             (*fact, moment, confidence),
         )
         changed.append(fact)
-    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
+    return Written(
+        moment=moment,
+        changed=as_triples(changed),
+        unchanged=len(facts) - len(changed),
+        new_entities=entities.new,
+        new_relations=relations.new,
+    )
 
 
 def remove(db: sqlite3.Connection, facts: Sequence[Names3], source: str | None) -> Written:
@@ -71,16 +72,25 @@ def set_meta(db: sqlite3.Connection, values: dict[str, str | None]) -> None:
             db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
 
-def _find_or_number(db: sqlite3.Connection, kind: Kind, name: str, seen: dict[str, int]) -> int:
-    """The id of a name; a new one takes the next number. It cannot stay without a fact, since its fact is new too."""
-    number = seen.get(name)
-    if number is None:
-        number = find_id(db, kind, name)
+class _Numbering:
+    """The ids of the names in one write, and which of them are new."""
+
+    def __init__(self, db: sqlite3.Connection, kind: Kind) -> None:
+        self._db, self._kind = db, kind
+        self._seen: dict[str, int] = {}
+        self.new: list[str] = []
+
+    def number(self, name: str) -> int:
+        """The id of a name; a new one takes the next. It cannot stay without a fact, since its fact is new too."""
+        number = self._seen.get(name)
         if number is None:
-            (number,) = db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {kind}").fetchone()
-            db.execute(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", (number, name))
-        seen[name] = number
-    return number
+            number = find_id(self._db, self._kind, name)
+            if number is None:
+                (number,) = self._db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {self._kind}").fetchone()
+                self._db.execute(f"INSERT INTO {self._kind} (id, name) VALUES (?, ?)", (number, name))
+                self.new.append(name)
+            self._seen[name] = number
+        return number
 
 
 def _is_current(db: sqlite3.Connection, fact: tuple[int, int, int]) -> bool:
