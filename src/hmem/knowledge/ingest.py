@@ -11,7 +11,6 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.readers.read import read_table
 from hmem.graph.registry import load_dataset
 from hmem.knowledge.model_link import attach
-from hmem.knowledge.store.create import built_beside
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.model.checkpoint import load
@@ -25,7 +24,7 @@ def make(path: Path, *, model: Path | None, facts: object, source: str | None, o
     table = None if facts is None else table_of(facts)
     if model is not None:
         load(model)  # says what is wrong with a folder that cannot be used
-    with built_beside(path, overwrite=overwrite) as new, Store.open(new) as store:
+    with Store.building(path, overwrite=overwrite) as store:
         if table is not None:
             import_table(store, table, source=source)
         if model is not None:

@@ -125,6 +125,13 @@ def test_threads_take_turns(store: Store) -> None:
     assert store.check() == []
 
 
+def test_the_store_has_one_lock() -> None:
+    """That of its connection; a second one would need an order in which they are taken."""
+    folder = Path(connection.__file__).parent
+    assert [path.name for path in folder.glob("*.py") if "threading" in path.read_text()] == ["connection.py"]
+    assert (folder / "connection.py").read_text().count("threading.") == 1
+
+
 def test_a_write_inside_a_write_is_refused(store: Store) -> None:
     with store._connection.writing() as db:
         with pytest.raises(StoreError, match="is being written by this very thread"):
@@ -199,7 +206,7 @@ def test_a_full_disk_changes_nothing(store: Store) -> None:
     with store._connection.outside() as db:
         (pages,) = db.execute("PRAGMA page_count").fetchone()
         db.execute(f"PRAGMA max_page_count = {pages + 3}")
-    with pytest.raises(StoreError, match="the disk is full; nothing was changed, free some space and try again"):
+    with pytest.raises(StoreError, match="the disk is full; nothing was changed; free some space and try again"):
         store.add(facts)
     assert by_name(store) == [WOLF]
     assert (store.moment, store.entity_names(), store.check()) == (1, ["wolf", "canine"], [])

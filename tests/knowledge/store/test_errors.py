@@ -122,7 +122,7 @@ def test_a_garbled_name_is_noticed(tmp_path: Path) -> None:
     [
         ("SQLITE_BUSY", "is being written by another process; waited 10 s"),
         ("SQLITE_BUSY_RECOVERY", "is being written by another process"),
-        ("SQLITE_FULL", "the disk is full; nothing was changed, free some space"),
+        ("SQLITE_FULL", "the disk is full; nothing was changed; free some space"),
         ("SQLITE_IOERR_WRITE", r"could not be read or written \(IOERR_WRITE\), and nothing was changed"),
         ("SQLITE_READONLY_DIRECTORY", "the file or its folder is read-only"),
         ("SQLITE_CANTOPEN", "check that its folder exists"),

@@ -303,7 +303,7 @@ def test_what_is_opened_to_be_read_cannot_be_written(store: Store) -> None:
             lambda: reader.set_meta(a="b"),
             reader.compact,
         ):
-            with pytest.raises(StoreError, match="opened to be read only; open it without read_only=True"):
+            with pytest.raises(StoreError, match="opened to be read only; open it anew to change it: read_only=False"):
                 write()
         store.add([DOG])
         assert by_name(reader) == [WOLF, DOG]

@@ -15,7 +15,7 @@ from hmem.graph.triples import Triples, first_occurrences, triple_keys
 from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.schema import INDEXES
-from hmem.knowledge.store.validation import KINDS, check_confidences, check_count, check_name
+from hmem.knowledge.store.validation import PARTS, check_confidences, check_count, check_name
 from hmem.knowledge.store.write import new_moment
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -30,7 +30,7 @@ FEWEST_TO_REBUILD = 10_000
 def check_columns(heads: Column, relations: Column, tails: Column) -> list[pa.ChunkedArray]:
     """The three columns as text, equally long and without nulls."""
     columns = []
-    for kind, column in zip(KINDS, (heads, relations, tails), strict=True):
+    for kind, column in zip(PARTS, (heads, relations, tails), strict=True):
         if not isinstance(column, pa.ChunkedArray):
             column = pa.chunked_array([column])
         values = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -41,7 +41,7 @@ def check_columns(heads: Column, relations: Column, tails: Column) -> list[pa.Ch
             row = pc.index(pc.is_null(columns[-1]), True).as_py()
             raise DataError(f"row {row} (counted from 0): expected a {kind}, received nothing")
     if len({len(column) for column in columns}) > 1:
-        lengths = ", ".join(f"{len(column):,} {kind}s" for kind, column in zip(KINDS, columns, strict=True))
+        lengths = ", ".join(f"{len(column):,} {kind}s" for kind, column in zip(PARTS, columns, strict=True))
         raise DataError(f"expected three columns of one length, received {lengths}")
     return columns
 

@@ -1,8 +1,10 @@
 """New knowledge base files, and old ones replaced: whole or not at all, also when the process is killed half way."""
 
+import glob
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from hmem.knowledge.store.errors import explained
 from hmem.knowledge.store.schema import APPLICATION_ID, install
 
 APPLICATION_ID_AT = 68  # where the header has it
+LEFTOVER_AFTER = 24 * 3600  # seconds
 
 
 @contextmanager
@@ -27,6 +30,7 @@ def built_beside(path: Path, *, overwrite: bool) -> Iterator[Path]:
     if overwrite and path.exists():
         _refuse_what_is_not_ours(path)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    _remove_leftovers(path)
     try:
         with _translated(path):
             sqlite_files.create_empty(new)
@@ -129,6 +133,14 @@ def _out_of_use(path: Path) -> Iterator[None]:
 
 def _beside(path: Path) -> list[Path]:
     return [path.with_name(path.name + suffix) for suffix in sqlite_files.BESIDE]
+
+
+def _remove_leftovers(path: Path) -> None:
+    """What processes that were killed had begun to build; those still at work have written to theirs lately."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.new*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > LEFTOVER_AFTER:
+                left.unlink()
 
 
 def _remove(*paths: Path) -> None:

@@ -1,17 +1,19 @@
 """Is the file sound? Everything that must hold, looked up, and what does not hold said in words."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 
 from hmem.knowledge.store import schema
 
+CLOCKS_DIFFER = 24 * 3600 * 1_000_000  # microseconds by which two computers may disagree about the time
 MOST_LINES = 20  # of one kind; a badly damaged file has thousands
 
 
 def check(db: sqlite3.Connection) -> list[str]:
     """The problems found, one sentence each; none for a sound file."""
     problems: list[str] = []
-    for question in (_pages, _identity, _indexes, _references, _numbering, _time, _facts):
+    for question in (_pages, _identity, _indexes, _references, _numbering, _time, _clock, _facts):
         try:
             problems += question(db)
         except sqlite3.DatabaseError as error:  # damage that keeps this question from being answered
@@ -62,6 +64,19 @@ def _time(db: sqlite3.Connection) -> Iterator[str]:
     ).fetchone()
     if mixed:
         yield f"facts that stand after facts that came later: {mixed:,}"
+
+
+def _clock(db: sqlite3.Connection) -> Iterator[str]:
+    """A clock that was far ahead once dates every later write after it, since time does not run backwards.
+
+    Where even the first write is later than now, it is the clock of this computer that is wrong.
+    """
+    now = time.time_ns() // 1000
+    (ahead,) = db.execute(
+        "SELECT count(*) FROM moment WHERE at > ? AND ? > (SELECT min(at) FROM moment)", (now + CLOCKS_DIFFER, now)
+    ).fetchone()
+    if ahead:
+        yield f"writes that are dated later than now: {ahead:,}; all that follow will be dated after them"
 
 
 def _facts(db: sqlite3.Connection) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Facts with their story: who said so, when, and who took it back."""
+"""Facts with their history: source and time of what was added, and of what was removed."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ LAST_TO_COME_OR_GO = """
     SELECT id FROM (SELECT id FROM fact ORDER BY id DESC LIMIT ?)
     UNION SELECT id FROM (SELECT id FROM fact WHERE removed IS NOT NULL ORDER BY removed DESC, id DESC LIMIT ?)
 """
-Row = tuple[int, str, str, str, int, str | None, float | None, int | None, str | None]
+FactRow = tuple[int, str, str, str, int, str | None, float | None, int | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Listing:
                 return
             after, left, offset = rows[-1][0], left - len(rows), 0
 
-    def _page(self, db: sqlite3.Connection, highest: int, after: int, limit: int, offset: int) -> list[Row]:
+    def _page(self, db: sqlite3.Connection, highest: int, after: int, limit: int, offset: int) -> list[FactRow]:
         conditions, values = self.pattern.conditions()
         number = "fact.id" if self.pattern.head is None else "+fact.id"  # the plus keeps SQLite to the index by head
         conditions.append(f"{number} <= ? AND (fact.removed IS NULL OR fact.removed > ?)")
@@ -102,13 +102,13 @@ def history(db: sqlite3.Connection, pattern: Pattern, limit: int | None) -> list
 
 
 def details(db: sqlite3.Connection, triples: Triples) -> list[StoredFact]:
-    """The stories of current facts given by number, in that order; those that are not there are left out."""
+    """Current facts given by number, in that order, with source and time; those not stored are left out."""
     asked = f"{SELECT} WHERE fact.head = ? AND fact.relation = ? AND fact.tail = ? AND fact.removed IS NULL"
     found = (db.execute(asked, triple).fetchone() for triple in triples.tolist())
     return [_as_stored(row) for row in found if row is not None]
 
 
-def _as_stored(row: Row) -> StoredFact:
+def _as_stored(row: FactRow) -> StoredFact:
     _, head, relation, tail, added_at, source, confidence, removed_at, removed_by = row
     return StoredFact(
         head=head,
@@ -122,6 +122,6 @@ def _as_stored(row: Row) -> StoredFact:
     )
 
 
-def _as_current(row: Row) -> StoredFact:
+def _as_current(row: FactRow) -> StoredFact:
     """As it was at the moment listed: a removal that came later is not told."""
     return replace(_as_stored(row), removed_at=None, removed_by=None)

@@ -69,7 +69,7 @@ def triples(db: sqlite3.Connection, moment: int | None = None) -> Triples:
 
 
 def contains(db: sqlite3.Connection, fact: Names3) -> bool:
-    """Whether the fact is there now, by name: one look into each index, whether the names are known or not."""
+    """Whether the fact is there now, by name: one look into each index, also for a name that is not stored."""
     return db.execute(CONTAINS, fact).fetchone() is not None
 
 
