@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hmem import sqlite_files
 from hmem.errors import Hint, StoreError
-from hmem.knowledge.store.errors import explained, refuse_what_is_no_store
+from hmem.knowledge.store.errors import damage, explained, refuse_what_is_no_store
 from hmem.knowledge.store.schema import migrate, refuse_older, refuse_other_files
 
 BUSY_SECONDS = 10.0  # how long a write waits for that of another process
@@ -137,6 +137,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise explained(error, path, BUSY_SECONDS) from error
+    except UnicodeDecodeError as error:  # Python's module cannot read the complaint that SQLite has about a name
+        raise explained(damage(str(error)), path, BUSY_SECONDS) from error
 
 
 class RegisteredConnection(sqlite3.Connection):

@@ -46,6 +46,13 @@ def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
     return StoreError(f"{{path}} {reason}", path=path, hint=hint)
 
 
+def damage(what: str) -> sqlite3.DatabaseError:
+    """An error for rows that SQLite reads without complaint, and that cannot have been written."""
+    error = sqlite3.DatabaseError(what)
+    error.sqlite_errorname = "SQLITE_CORRUPT"
+    return error
+
+
 def refuse_what_is_no_store(path: Path) -> None:
     """Say what is wrong with `path`, where the file system already tells that SQLite need not be asked.
 

@@ -4,8 +4,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hmem.graph.triples import Triples
+from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import id_of, last_fact
 from hmem.knowledge.store.records import StoredFact, to_time
 from hmem.knowledge.store.validation import check_name
@@ -24,7 +26,7 @@ LAST_TO_COME_OR_GO = """
     SELECT id FROM (SELECT id FROM fact ORDER BY id DESC LIMIT ?)
     UNION SELECT id FROM (SELECT id FROM fact WHERE removed IS NOT NULL ORDER BY removed DESC, id DESC LIMIT ?)
 """
-FactRow = tuple[int, str, str, str, int, str | None, float | None, int | None, str | None]
+FactRow = tuple[Any, ...]  # of the columns above
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class Listing:
         while left > 0:
             with self.reading() as db:
                 rows = self._page(db, highest, after, min(left, PAGE), offset)
-            yield from map(_as_current, rows)
+                facts = [_as_current(row) for row in rows]
+            yield from facts
             if len(rows) < PAGE:
                 return
             after, left, offset = rows[-1][0], left - len(rows), 0
@@ -109,17 +112,29 @@ def details(db: sqlite3.Connection, triples: Triples) -> list[StoredFact]:
 
 
 def _as_stored(row: FactRow) -> StoredFact:
-    _, head, relation, tail, added_at, source, confidence, removed_at, removed_by = row
-    return StoredFact(
-        head=head,
-        relation=relation,
-        tail=tail,
-        added_at=to_time(added_at),
-        source=source,
-        confidence=confidence,
-        removed_at=None if removed_at is None else to_time(removed_at),
-        removed_by=removed_by,
-    )
+    match row:
+        case (
+            int(),
+            str(head),
+            str(relation),
+            str(tail),
+            int(added_at),
+            str() | None as source,
+            float() | None as confidence,
+            int() | None as removed_at,
+            str() | None as removed_by,
+        ):
+            return StoredFact(
+                head=head,
+                relation=relation,
+                tail=tail,
+                added_at=to_time(added_at),
+                source=source,
+                confidence=confidence,
+                removed_at=None if removed_at is None else to_time(removed_at),
+                removed_by=removed_by,
+            )
+    raise damage("a fact has something else in its row than it was written with")
 
 
 def _as_current(row: FactRow) -> StoredFact:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from hmem.graph.triples import Triples
+from hmem.knowledge.store.errors import damage
 
 Names3 = tuple[str, str, str]  # head, relation, tail by name
 
@@ -57,4 +58,7 @@ def to_microseconds(time: datetime) -> int:
 
 
 def to_time(microseconds: int) -> datetime:
-    return EPOCH + microseconds * MICROSECOND
+    try:
+        return EPOCH + microseconds * MICROSECOND
+    except OverflowError:
+        raise damage("a moment has a time that is none") from None

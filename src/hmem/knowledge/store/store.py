@@ -27,6 +27,7 @@ from hmem.graph.triples import Triples
 from hmem.knowledge.store import bulk, create, integrity, listing, read, write
 from hmem.knowledge.store.bulk import Column, Progress
 from hmem.knowledge.store.connection import Connection, size_of
+from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
 from hmem.knowledge.store.validation import PARTS, check_confidences, check_fact, check_facts, check_name, check_source
@@ -128,10 +129,14 @@ class Store:
 
     def table(self, as_of: datetime | int | None = None) -> pa.Table:
         """The same by name: a table with the columns head, relation and tail."""
-        facts = self.triples(as_of)  # first: names that come meanwhile do no harm
-        entities, relations = (pa.array(names, pa.string()) for names in (self.entity_names(), self.relation_names()))
-        columns = zip(PARTS, (entities, relations, entities), facts.T, strict=True)
-        return pa.table({kind: names.take(pa.array(ids)) for kind, names, ids in columns})
+        with self._connection.reading() as db:
+            facts = self.triples(as_of)
+            try:
+                entities, relations = (pa.array(read.names(db, kind), pa.string()) for kind in ("entity", "relation"))
+                columns = zip(PARTS, (entities, relations, entities), facts.T, strict=True)
+                return pa.table({part: names.take(pa.array(ids)) for part, names, ids in columns})
+            except pa.ArrowException as error:
+                raise damage(f"a fact has a name that is not stored: {error}") from None
 
     def changes_since(self, moment: int, num_entities: int, num_relations: int) -> Changes:
         """What is different from `moment`, with the names beyond the first so many, which the caller has."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 
 from hmem.graph.triples import as_triples
+from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import Kind, find_id, id_of, last_moment
 from hmem.knowledge.store.records import Names3, Written
 
@@ -16,10 +17,12 @@ CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
 
 def new_moment(db: sqlite3.Connection, source: str | None) -> int:
     """The moment of this write. Time never runs backwards, even where the clock does, so "as of" has one answer."""
-    last, last_at = db.execute("SELECT id, at FROM moment ORDER BY id DESC LIMIT 1").fetchone() or (0, 0)
-    at = max(time.time_ns() // 1000, last_at + 1)
-    db.execute("INSERT INTO moment (id, at, source) VALUES (?, ?, ?)", (last + 1, at, source))
-    return int(last) + 1
+    match db.execute("SELECT id, at FROM moment ORDER BY id DESC LIMIT 1").fetchone() or (0, 0):
+        case (int(last), int(last_at)):
+            at = max(time.time_ns() // 1000, last_at + 1)
+            db.execute("INSERT INTO moment (id, at, source) VALUES (?, ?, ?)", (last + 1, at, source))
+            return last + 1
+    raise damage("a moment has a time that is none")
 
 
 def add(
