@@ -37,7 +37,7 @@ class Registration:
 
 # The lock owns both lists. It is held while a file that is on neither is opened and looked at, so that no thread can
 # open it with SQLite between the look and the close. Nothing else is locked or waited for while it is held.
-_lock = threading.Lock()
+_lock = threading.RLock()  # a collected generator may close a connection while this thread has it
 _open: "weakref.WeakSet[Registration]" = weakref.WeakSet()
 _inherited: list[Registration] = []  # open in the process that this one was forked from
 
@@ -178,7 +178,7 @@ def _with_suffix(path: Path, suffix: str) -> Path:
 def _after_fork() -> None:
     """The child has the descriptors of its parent, but not the locks."""
     global _lock
-    _lock = threading.Lock()  # another thread of the parent may have held it
+    _lock = threading.RLock()  # another thread of the parent may have held it
     _inherited.extend(_open)
     _open.clear()
 

@@ -54,7 +54,7 @@ def test_another_process_is_seen(store: Store) -> None:
 
 @pytest.mark.parametrize("way", ["to read", "to write", "to overwrite"])
 def test_opening_a_file_again_keeps_the_locks_on_it(store: Store, way: str) -> None:
-    # Else the next process that closes the file believes that nobody has it open, and removes a log that is in use.
+    # Else the next process that closes the file takes it for unused, and removes a log that is in use.
     if way == "to overwrite":
         with pytest.raises(StoreError, match="is open in this process"):
             Store.create(store.path, overwrite=True)
@@ -185,7 +185,7 @@ def test_a_locked_file_is_waited_for_and_then_said_to_be(store: Store, monkeypat
             impatient.add([DOG])
         with pytest.raises(StoreError, match="is being written by another process"):
             impatient.compact()
-        assert by_name(impatient) == [WOLF]  # who only reads does not wait
+        assert by_name(impatient) == [WOLF]  # reading does not wait
         other.execute("ROLLBACK")
         assert len(impatient.add([DOG]).changed) == 1
 
@@ -246,7 +246,7 @@ def test_a_file_that_may_not_grow_changes_nothing(tmp_path: Path) -> None:
 
 
 def as_nobody(script: str, path: Path, imports: str = "") -> str:
-    """What a process without rights prints; the tests may be run by root, to whom everything is allowed.
+    """What a process without rights prints; the tests may be run by root, who is allowed everything.
 
     What it needs is imported before: it may not be allowed to read the modules either.
     """
@@ -267,7 +267,7 @@ OPEN_BOTH_WAYS = """
 
 @pytest.fixture
 def public(tmp_path: Path) -> Iterator[Path]:
-    """A folder that everybody may enter, which pytest's own are not."""
+    """A folder that all users may enter, which pytest's own are not."""
     folder = Path("/tmp") / f"hmem-test-{os.getpid()}-{tmp_path.name}"
     folder.mkdir(mode=0o755)
     yield folder
@@ -339,8 +339,8 @@ ASK_AGAIN_AND_AGAIN = """
 """
 
 
-def test_a_log_that_may_only_be_read_keeps_nobody_waiting(public: Path, store: Store) -> None:
-    """SQLite then makes its index of the log anew for every read, and takes each for a write of somebody else."""
+def test_a_log_that_may_only_be_read_does_not_block(public: Path, store: Store) -> None:
+    """SQLite then makes its index of the log anew for every read, and takes each for a write of another process."""
     store.set_meta(model="models/zoo", model_checksum="0", model_moment="1", model_trained_until="1")
     store.compact()
     shutil.copy(store.path, public)

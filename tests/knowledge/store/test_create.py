@@ -1,4 +1,4 @@
-"""A new base is made whole or not at all, and an old one is replaced only when nobody is hurt."""
+"""A new base is made whole or not at all, and an old one is replaced only while it is not in use."""
 
 import os
 import shutil

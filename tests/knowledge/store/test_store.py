@@ -234,7 +234,7 @@ def test_all_notes_at_once(store: Store) -> None:
 
 
 def test_whether_a_fact_is_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Names, "closest", lambda *_: pytest.fail("nobody asks who else was meant"))
+    monkeypatch.setattr(Names, "closest", lambda *_: pytest.fail("no close names are looked for"))
     store.add([WOLF, DOG])
     assert store.contains(*WOLF)
     store.remove([WOLF])
