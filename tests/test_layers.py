@@ -12,10 +12,10 @@ import pytest
 SRC = Path(__file__).resolve().parents[1] / "src" / "hmem"
 PATHS = sorted(SRC.rglob("*.py"))
 
-LAYERS = ["errors", "config", "graph", "memory", "model", "training", "evaluation", "runs", "knowledge"]
+LAYERS = ["errors", "sqlite_files", "config", "graph", "memory", "model", "training", "evaluation", "runs", "knowledge"]
 LAYERS += ["figures", "reproduction", "serve", "cli"]
 NEVER = {"memory": {"graph"}, "training": {"evaluation"}, "evaluation": {"training"}}
-WITHOUT_TORCH = ("errors", "config", "graph", "cli")
+WITHOUT_TORCH = ("errors", "sqlite_files", "config", "graph", "cli")
 
 
 class Import(NamedTuple):
@@ -106,7 +106,7 @@ def test_a_right_import_is_not(layer: str, source: str) -> None:
 def needs_more_than_the_graph(source: str) -> list[str]:
     """The imports of hmem that a module of durable storage must do without."""
     modules = [each.module for each in imports(ast.parse(source)) if each.module.partition(".")[0] in ("hmem", "torch")]
-    graph = ("hmem.errors.", "hmem.graph.")
+    graph = ("hmem.errors.", "hmem.sqlite_files.", "hmem.graph.")
     return [module for module in modules if not f"{module}.".startswith((*graph, "hmem.knowledge.store."))]
 
 

@@ -1,9 +1,11 @@
 """A new name that may be an old one misspelt is pointed out."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.store import Store
 from tests.cli.conftest import Command
 
@@ -33,3 +35,16 @@ def test_so_it_is_among_many_facts(command: Command, kb: str) -> None:
 
 def test_names_without_letters_look_like_nothing_else(command: Command, kb: str) -> None:
     assert command("facts", "add", kb, "?!", "!!", "☂").err == "new entity: ?!\nnew entity: ☂\nnew relation: !!\n"
+
+
+def test_names_of_another_process_are_not_told(command: Command, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as those of a large import that ends while a fact is added."""
+    add = Store.add
+
+    def and_another(store: Store, *arguments: Any, **options: Any) -> Written:
+        with Store.open(kb) as other:
+            add(other, [("theirs", "written", "too")])
+        return add(store, *arguments, **options)
+
+    monkeypatch.setattr(Store, "add", and_another)
+    assert command("facts", "add", kb, "ours", "_hypernym", "dog.n.01").err == "new entity: ours\n"

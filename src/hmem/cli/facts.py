@@ -42,9 +42,8 @@ def add(
 
     facts = _given(fact)
     with Store.open(kb) as store:
-        before = store.count()
         done = store.add(facts, source=source, confidence=confidence)
-        new = new_names.since(store, before)
+        new = new_names.of([done])
         if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
             return
         if len(facts) == 1:
@@ -171,9 +170,10 @@ def import_(
         tables = []
         for number, file in enumerate(files):
             progress("reading", number, len(files))
+            store.refuse_itself(Path(file).expanduser())
             tables.append(transfer.read(file, **how))
         progress("reading", len(files), len(files))
-        before = store.count()
+        writes = []
         for file, table in zip(files, tables, strict=True):
             name = "standard input" if file == transfer.STANDARD else Path(file).name
             stored = store.add_columns(
@@ -182,8 +182,9 @@ def import_(
                 confidence=confidence,
                 progress=partial(progress, name),
             )
+            writes.append(stored)
             done.append((name, table.num_rows, len(stored.changed)))
-        new = new_names.since(store, before)
+        new = new_names.of(writes)
         relations = store.relation_names()
     lines = [{"file": name, "read": rows, "added": added, "stored_before": rows - added} for name, rows, added in done]
     if output.written(json_path, {"files": lines, **new}):
@@ -208,7 +209,7 @@ def export(
 
     format_ = transfer.format_of(file, format_)
     with Store.open(kb, read_only=True) as store:
-        table = transfer.table_of(store, as_of)
+        table = store.table(as_of)
     transfer.write(table, file, format_)
     if file != transfer.STANDARD:
         output.say(f"{file}: {output.plural(table.num_rows, 'fact')}")

@@ -1,21 +1,23 @@
 """Names that come with a write, and the doubt that one of them is an old one misspelt."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hmem.cli import output
 from hmem.cli.names import letters, near, shown
 
 if TYPE_CHECKING:
+    from hmem.knowledge.store.records import Written
     from hmem.knowledge.store.store import Store
 
 DOUBTED = 20  # new relations of an import that are compared with the old ones
 
 
-def since(store: "Store", before: dict[str, int]) -> dict[str, list[str]]:
-    """The names that a write brought with it."""
+def of(writes: "Sequence[Written]") -> dict[str, list[str]]:
+    """The names that some writes brought; not those that another process added meanwhile."""
     return {
-        "new_entities": store.entity_names(before["entities"]),
-        "new_relations": store.relation_names(before["relations"]),
+        "new_entities": [name for each in writes for name in each.new_entities],
+        "new_relations": [name for each in writes for name in each.new_relations],
     }
 
 
@@ -36,7 +38,8 @@ def tell(store: "Store", new: dict[str, list[str]]) -> None:
 
 def doubt_relations(relations: list[str], new: list[str]) -> None:
     """Of many facts only those new relations are told that may be an old one misspelt."""
-    old = relations[: len(relations) - len(new)]
+    own = set(new)
+    old = [name for name in relations if name not in own]
     for name in new[:DOUBTED]:
         alike = near(name, old)
         if alike:

@@ -25,6 +25,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from hmem.sqlite_files import refuse_to_replace
+
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
 
@@ -154,6 +156,7 @@ def write_json(path: str | Path, obj: object) -> None:
     if str(path) == "-":
         print(text)
     else:
+        refuse_to_replace(Path(path))
         Path(path).write_text(text + "\n", encoding="utf-8")
 
 

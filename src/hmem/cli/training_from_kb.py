@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hmem.cli import transfer
 from hmem.errors import CheckpointError, ConfigError, StoreError
+from hmem.sqlite_files import is_database
 
 if TYPE_CHECKING:
     from hmem.config import Config
@@ -18,16 +18,10 @@ if TYPE_CHECKING:
     from hmem.model.checkpoint import SavedModel
     from hmem.training.state import State
 
-MAGIC = b"SQLite format 3\0"
-
 
 def is_knowledge_base(data: str) -> bool:
     """Whether `data` names a file that only a knowledge base can be."""
-    path, _ = split_moment(data)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    return is_database(split_moment(data)[0])
 
 
 def split_moment(data: str) -> tuple[Path, int | None]:
@@ -46,7 +40,7 @@ def dataset_of(data: str) -> "Dataset":
 
     path, moment = split_moment(data)
     with Store.open(path, read_only=True) as store:
-        table = transfer.table_of(store, moment)
+        table = store.table(moment)
     if table.num_rows == 0:
         raise StoreError(f"{path} holds no facts to learn from; add some with: hmem facts import {path} FILE")
     dataset = load_tables(path.name, {"train": table, "test": table.slice(0, 0)})

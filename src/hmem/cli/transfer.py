@@ -10,13 +10,10 @@ from typing import IO, TYPE_CHECKING
 
 from hmem.cli import output
 from hmem.errors import ConfigError, DataError
+from hmem.sqlite_files import refuse_to_replace
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import pyarrow as pa
-
-    from hmem.knowledge.store.store import Store
 
 ROLES = ("head", "relation", "tail")
 STANDARD = "-"  # input or output, as in any command
@@ -36,11 +33,11 @@ def read(source: str, **how: object) -> "pa.Table":
     if not how and source != STANDARD and is_knowledge_base(source):
         path, moment = split_moment(source)
         with Store.open(path, read_only=True) as store:
-            return table_of(store, moment)
+            return store.table(moment)
     if not how and source != STANDARD and _is_dataset(source):
-        from hmem.knowledge.ingest import table_of as table_of_dataset  # brings torch with it
+        from hmem.knowledge.ingest import table_of  # brings torch with it
 
-        return table_of_dataset(output.load(source))
+        return table_of(output.load(source))
     if source != STANDARD:
         return read_table(Path(source).expanduser(), **how)  # type: ignore[arg-type]
     with tempfile.NamedTemporaryFile(suffix=".tsv") as copy:  # the readers go through a file twice
@@ -61,16 +58,6 @@ def _is_dataset(name: str) -> bool:
         return path.is_dir()
     wanted = name.casefold()
     return any(wanted in (entry.name.casefold(), entry.folder.casefold()) for entry in CATALOG.values())
-
-
-def table_of(store: "Store", as_of: "datetime | int | None" = None) -> "pa.Table":
-    """The facts of a store by name, as of a time or the number of a moment, oldest first."""
-    import pyarrow as pa
-
-    facts = store.triples(as_of)  # first: names that come meanwhile do no harm
-    entities, relations = (pa.array(names, pa.string()) for names in (store.entity_names(), store.relation_names()))
-    columns = ((entities, facts[:, 0]), (relations, facts[:, 1]), (entities, facts[:, 2]))
-    return pa.table({part: names.take(pa.array(ids)) for part, (names, ids) in zip(ROLES, columns, strict=True)})
 
 
 def format_of(target: str, format: str | None) -> str:
@@ -99,6 +86,7 @@ def write(table: "pa.Table", target: str, format: str) -> None:
         _write(table, sys.stdout.buffer, format)
         return
     path = Path(target).expanduser()
+    refuse_to_replace(path)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     codec = CODECS.get(path.suffix.lower())
     try:

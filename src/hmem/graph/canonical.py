@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hmem.errors import DataError
+from hmem.graph.readers.files import open_file
 
 TRIPLE = "hrt"  # head, relation, tail
 NAME = "n"  # one name a line, as in a list of held-out entities
@@ -47,7 +48,8 @@ def sha256(text: bytes) -> str:
 
 def sha256_of_file(path: Path, columns: str = TRIPLE) -> str:
     """The checksum of a split's canonical text, from a plain or gzipped text file."""
-    raw = path.read_bytes()
+    with open_file(path) as file:
+        raw = file.read()
     try:
         return sha256(canonical_text(gzip.decompress(raw) if path.suffix == ".gz" else raw, columns))
     except (ValueError, EOFError, OSError, zlib.error) as error:

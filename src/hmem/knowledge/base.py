@@ -132,6 +132,8 @@ class KnowledgeBase:
 
         `options` say how to read a file, as in `read_table`. The source is the file's name unless told otherwise.
         """
+        if isinstance(facts, str | os.PathLike):
+            self.store.refuse_itself(Path(facts).expanduser())
         table = table_of(facts, **options)
         if source is None and isinstance(facts, str | os.PathLike):
             source = Path(facts).name

@@ -14,6 +14,7 @@ from hmem.knowledge.model_link import attach
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.model.checkpoint import load
+from hmem.sqlite_files import is_database
 
 Progress = Callable[[int, int], None]  # how many facts are done, and of how many
 
@@ -23,18 +24,11 @@ def make(path: Path, *, model: Path | None, facts: object, source: str | None, o
     table = None if facts is None else table_of(facts)
     if model is not None:
         load(model)  # says what is wrong with a folder that cannot be used
-    if not overwrite:
-        Store.create(path).close()  # the name is ours from here on
-        _fill_or_remove(path, table, model, source)
-        return
-    beside = path.with_name(f"{path.name}.{os.getpid()}.made")
-    Store.create(beside, overwrite=True).close()
-    _fill_or_remove(beside, table, model, source)
-    try:
-        Store.create(path, overwrite=True).close()  # refuses what is no base, or in use
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with Store.building(path, overwrite=overwrite) as store:
+        if table is not None:
+            import_table(store, table, source=source)
+        if model is not None:
+            attach(store, model)
 
 
 def import_table(
@@ -53,8 +47,12 @@ def import_table(
 def table_of(facts: object, **options: object) -> pa.Table:
     """The facts as a table. Of a dataset with splits those that a model may see: its train and observed facts.
 
-    A path to a single file gives all its facts; `options` say how to read it, as in `read_table`.
+    A path to a single file, or to a knowledge base, gives all its facts; `options` say how to read a file, as in
+    `read_table`.
     """
+    if isinstance(facts, str | os.PathLike) and not options and is_database(Path(facts).expanduser()):
+        with Store.open(Path(facts).expanduser(), read_only=True) as store:
+            return store.table()
     if isinstance(facts, str | os.PathLike) and not Path(facts).expanduser().is_file():
         facts = load_dataset(facts, **options)  # type: ignore[arg-type]
     if isinstance(facts, Dataset):
@@ -69,16 +67,3 @@ def _table_of_dataset(dataset: Dataset) -> pa.Table:
     columns = zip(("head", "relation", "tail"), (entities, relations, entities), strict=True)
     facts = np.asfortranarray(dataset.inference_triples("train"))  # so that each column lies in one piece
     return pa.table({name: names.take(pa.array(facts[:, place])) for place, (name, names) in enumerate(columns)})
-
-
-def _fill_or_remove(path: Path, table: pa.Table | None, model: Path | None, source: str | None) -> None:
-    try:
-        with Store.open(path) as store:
-            if table is not None:
-                import_table(store, table, source=source)
-            if model is not None:
-                attach(store, model)
-    except BaseException:
-        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-            path.with_name(name).unlink(missing_ok=True)
-        raise

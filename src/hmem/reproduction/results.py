@@ -13,6 +13,7 @@ from hmem.evaluation.protocol import Protocol
 from hmem.evaluation.report import COLUMNS, Report
 from hmem.graph.dataset import GraphName
 from hmem.reproduction.paper_rows import METRICS, Figures, Run
+from hmem.sqlite_files import read_text, refuse_to_replace
 
 Line = dict[str, Any]
 BASELINES = ("rules", "frequency")  # they stand in every table
@@ -41,7 +42,7 @@ def read_lines(path: Path) -> list[Line]:
     if not path.exists():
         return []
     lines = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, text in enumerate(read_text(path).splitlines(), 1):
         if text.strip():
             try:
                 line = json.loads(text)
@@ -61,6 +62,7 @@ def append_result(results: Path, line: Line) -> None:
 
 def append_line(path: Path, line: Line) -> None:
     """Add a line in a single write, so that those of several processes never mix."""
+    refuse_to_replace(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     data = (json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode()
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

@@ -54,9 +54,9 @@ def test_another_process_is_seen(store: Store) -> None:
 
 @pytest.mark.parametrize("way", ["to read", "to write", "to overwrite"])
 def test_opening_a_file_again_keeps_the_locks_on_it(store: Store, way: str) -> None:
-    # Else the next process that closes the file believes that nobody has it open, and removes a log that is in use.
+    # Else the next process that closes the file takes it for unused, and removes a log that is in use.
     if way == "to overwrite":
-        with pytest.raises(StoreError, match="is open in another process"):
+        with pytest.raises(StoreError, match="is open in this process"):
             Store.create(store.path, overwrite=True)
     else:
         Store.open(store.path, read_only=way == "to read").close()
@@ -125,6 +125,13 @@ def test_threads_take_turns(store: Store) -> None:
     assert store.check() == []
 
 
+def test_the_store_has_one_lock() -> None:
+    """That of its connection; a second one would need an order in which they are taken."""
+    folder = Path(connection.__file__).parent
+    assert [path.name for path in folder.glob("*.py") if "threading" in path.read_text()] == ["connection.py"]
+    assert (folder / "connection.py").read_text().count("threading.") == 1
+
+
 def test_a_write_inside_a_write_is_refused(store: Store) -> None:
     with store._connection.writing() as db:
         with pytest.raises(StoreError, match="is being written by this very thread"):
@@ -148,7 +155,7 @@ def test_references_are_checked_unless_a_write_is_trusted(store: Store) -> None:
     ]
 
 
-def test_a_fork_has_to_open_its_own(store: Store) -> None:
+def test_a_fork_does_not_use_the_connection_of_its_parent(store: Store) -> None:
     script = """
         import os
         from hmem.errors import StoreError
@@ -166,7 +173,7 @@ def test_a_fork_has_to_open_its_own(store: Store) -> None:
             print(len(own.triples()))
     """
     assert finish(start(script, store.path)) == (
-        f"{store.path} was opened by the parent process; open it anew in this one\n2\n"
+        f"{store.path} was opened by the process that this one was forked from\n2\n"
     )
 
 
@@ -178,7 +185,7 @@ def test_a_locked_file_is_waited_for_and_then_said_to_be(store: Store, monkeypat
             impatient.add([DOG])
         with pytest.raises(StoreError, match="is being written by another process"):
             impatient.compact()
-        assert by_name(impatient) == [WOLF]  # who only reads does not wait
+        assert by_name(impatient) == [WOLF]  # reading does not wait
         other.execute("ROLLBACK")
         assert len(impatient.add([DOG]).changed) == 1
 
@@ -199,7 +206,7 @@ def test_a_full_disk_changes_nothing(store: Store) -> None:
     with store._connection.outside() as db:
         (pages,) = db.execute("PRAGMA page_count").fetchone()
         db.execute(f"PRAGMA max_page_count = {pages + 3}")
-    with pytest.raises(StoreError, match="the disk is full; nothing was changed, free some space and try again"):
+    with pytest.raises(StoreError, match="the disk is full; nothing was changed; free some space and try again"):
         store.add(facts)
     assert by_name(store) == [WOLF]
     assert (store.moment, store.entity_names(), store.check()) == (1, ["wolf", "canine"], [])
@@ -239,7 +246,7 @@ def test_a_file_that_may_not_grow_changes_nothing(tmp_path: Path) -> None:
 
 
 def as_nobody(script: str, path: Path, imports: str = "") -> str:
-    """What a process without rights prints; the tests may be run by root, to whom everything is allowed.
+    """What a process without rights prints; the tests may be run by root, who is allowed everything.
 
     What it needs is imported before: it may not be allowed to read the modules either.
     """
@@ -260,7 +267,7 @@ OPEN_BOTH_WAYS = """
 
 @pytest.fixture
 def public(tmp_path: Path) -> Iterator[Path]:
-    """A folder that everybody may enter, which pytest's own are not."""
+    """A folder that all users may enter, which pytest's own are not."""
     folder = Path("/tmp") / f"hmem-test-{os.getpid()}-{tmp_path.name}"
     folder.mkdir(mode=0o755)
     yield folder
@@ -332,8 +339,8 @@ ASK_AGAIN_AND_AGAIN = """
 """
 
 
-def test_a_log_that_may_only_be_read_keeps_nobody_waiting(public: Path, store: Store) -> None:
-    """SQLite then makes its index of the log anew for every read, and takes each for a write of somebody else."""
+def test_a_log_that_may_only_be_read_does_not_block(public: Path, store: Store) -> None:
+    """SQLite then makes its index of the log anew for every read, and takes each for a write of another process."""
     store.set_meta(model="models/zoo", model_checksum="0", model_moment="1", model_trained_until="1")
     store.compact()
     shutil.copy(store.path, public)

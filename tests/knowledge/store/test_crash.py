@@ -19,7 +19,7 @@ WORKER = """
     out = os.open(acknowledgements, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     store = Store.open(path)
     for i in range(int(first), 10**9):
-        own, common = (f"worker {worker}", "wrote", f"{i}"), ("everyone", "wrote", f"{i}")
+        own, common = (f"worker {worker}", "wrote", f"{i}"), ("all workers", "wrote", f"{i}")
         store.add([own, common], source=worker)
         os.write(out, f"+{worker} {i}\\n".encode())
         if i % 3 == 0:
@@ -70,8 +70,8 @@ def assert_nothing_lost(path: Path, log: Path) -> None:
         assert store.check() == []
         facts = by_name(store)
         assert max(Counter(facts).values()) == 1
-        own = {f"{head.removeprefix('worker ')} {tail}" for head, _, tail in facts if head != "everyone"}
-        common = {tail for head, _, tail in facts if head == "everyone"}
+        own = {f"{head.removeprefix('worker ')} {tail}" for head, _, tail in facts if head != "all workers"}
+        common = {tail for head, _, tail in facts if head == "all workers"}
         missing = added - taken_back - own  # only a removal that was done and not yet acknowledged can explain it
         assert all(int(name.split()[1]) % 3 == 0 for name in missing)
         assert {f"{fact.head.removeprefix('worker ')} {fact.tail}" for fact in store.history()} >= added
@@ -79,8 +79,8 @@ def assert_nothing_lost(path: Path, log: Path) -> None:
         assert {name.split()[1] for name in added} <= common
         ever = Counter(fact.names for fact in store.history())
         assert max(ever.values()) == 1  # not even twice with a removal between
-        for head, _, tail in ever:  # a pair is there whole: who wrote its own part wrote the common one
-            assert head == "everyone" or tail in common
+        for head, _, tail in ever:  # a pair is there whole: a worker that wrote its own part wrote the common one
+            assert head == "all workers" or tail in common
 
 
 @pytest.mark.parametrize("crashes", [3, pytest.param(30, marks=pytest.mark.slow)])

@@ -1,5 +1,6 @@
-"""A new base is made whole or not at all, and an old one is replaced only when nobody is hurt."""
+"""A new base is made whole or not at all, and an old one is replaced only while it is not in use."""
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -11,7 +12,7 @@ from hmem.errors import StoreError
 from hmem.knowledge.store import connection
 from hmem.knowledge.store import create as creation
 from hmem.knowledge.store.store import Store
-from tests.knowledge.stores import DOG, WOLF, by_name, filled, start
+from tests.knowledge.stores import DOG, WOLF, by_name, filled, finish, start
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def test_a_new_base_is_empty_and_one_file_when_closed(tmp_path: Path) -> None:
 
 
 def test_an_existing_file_is_left_alone(base: Path) -> None:
-    with pytest.raises(StoreError, match="exists already; open it, or give overwrite=True"):
+    with pytest.raises(StoreError, match="exists already; to begin anew: overwrite=True"):
         Store.create(base)
     with Store.open(base) as store:
         assert by_name(store) == [WOLF]
@@ -55,10 +56,23 @@ def test_overwriting_what_is_not_there_creates_it(tmp_path: Path) -> None:
         assert store.moment == 0
 
 
+OVERWRITE = """
+    from hmem.errors import StoreError
+    from hmem.knowledge.store import connection
+    connection.BUSY_SECONDS = 0.05
+    try:
+        Store.create(argv[0], overwrite=True)
+    except StoreError as error:
+        print(error)
+"""
+
+
 def test_a_base_in_use_is_not_overwritten(base: Path) -> None:
     with Store.open(base) as store:
-        with pytest.raises(StoreError, match="is open in another process; close it there"):
+        with pytest.raises(StoreError, match="is open in this process; close it before overwriting it"):
             Store.create(base, overwrite=True)
+        told = finish(start(OVERWRITE, base))
+        assert told == f"{base} is open in another process; close it there before overwriting it\n"
         store.add([DOG])
     assert list(base.parent.iterdir()) == [base]
     with Store.open(base) as store:
@@ -149,3 +163,55 @@ def test_of_several_creators_one_wins(tmp_path: Path) -> None:
     assert all("exists already" in complaint for printed, complaint in ends if not printed)
     with Store.open(tmp_path / "zoo.kb") as store:
         assert by_name(store) == [("a", "b", "c")]
+
+
+CREATE_AND_STOP = """
+    import os, pyarrow as pa
+    from pathlib import Path
+    from hmem.knowledge.store.create import built_beside
+    with built_beside(Path(argv[0]), overwrite=bool(argv[1])) as new:
+        with Store.open(new) as store:
+            store.add([("half", "of", "it")])
+            os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_creating_that_is_killed_leaves_no_base_or_the_old_one(tmp_path: Path, overwrite: bool) -> None:
+    path = tmp_path / "zoo.kb"
+    if overwrite:
+        with Store.create(path) as store:
+            store.add([WOLF])
+    start(CREATE_AND_STOP, path, "yes" if overwrite else "").communicate()
+    assert path.exists() == overwrite
+    lefts = list(tmp_path.glob(".zoo.kb.*.new*"))
+    assert lefts != []  # it got as far as it should
+    if overwrite:
+        with Store.open(path) as store:
+            assert by_name(store) == [WOLF]
+    Store.create(path, overwrite=True).close()
+    assert all(left.exists() for left in lefts)  # another process might still be at work on them
+    for left in lefts:
+        os.utime(left, (0, 0))
+    Store.create(path, overwrite=True).close()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_where_there_are_no_hard_links_one_creator_wins_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", none)
+    with creation.built_beside(tmp_path / "late.kb", overwrite=False):
+        Store.create(tmp_path / "zoo.kb").close()
+        assert list(tmp_path.glob("*.kb")) == [tmp_path / "zoo.kb"]
+    with Store.open(tmp_path / "late.kb") as store:
+        assert store.check() == []
+
+    def create_late() -> None:
+        with creation.built_beside(tmp_path / "own.kb", overwrite=False):
+            Store.create(tmp_path / "own.kb").close()
+
+    with pytest.raises(StoreError, match=r"own\.kb exists already"):
+        create_late()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["late.kb", "own.kb", "zoo.kb"]

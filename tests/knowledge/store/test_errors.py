@@ -1,15 +1,16 @@
 """Files that are not, or no longer, what they should be: one clear error each."""
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from hmem.errors import StoreError
+from hmem.errors import HMemError, StoreError
 from hmem.knowledge.store.errors import explained
 from hmem.knowledge.store.store import Store
-from tests.knowledge.stores import WOLF, filled
+from tests.knowledge.stores import DOG, WOLF, filled
 
 PAGE_SIZE = 4096
 
@@ -122,7 +123,7 @@ def test_a_garbled_name_is_noticed(tmp_path: Path) -> None:
     [
         ("SQLITE_BUSY", "is being written by another process; waited 10 s"),
         ("SQLITE_BUSY_RECOVERY", "is being written by another process"),
-        ("SQLITE_FULL", "the disk is full; nothing was changed, free some space"),
+        ("SQLITE_FULL", "the disk is full; nothing was changed; free some space"),
         ("SQLITE_IOERR_WRITE", r"could not be read or written \(IOERR_WRITE\), and nothing was changed"),
         ("SQLITE_READONLY_DIRECTORY", "the file or its folder is read-only"),
         ("SQLITE_CANTOPEN", "check that its folder exists"),
@@ -144,3 +145,46 @@ def test_an_error_of_the_module_itself_has_no_code() -> None:
     assert 'SQLite says "Could not decode"' in str(
         explained(sqlite3.OperationalError("Could not decode"), Path("a"), 1.0)
     )
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE fact SET head = 99 WHERE id = 1",
+        "UPDATE fact SET head = -1 WHERE id = 1",
+        "UPDATE fact SET head = 'text' WHERE id = 1",
+        "UPDATE fact SET head = 1 << 40 WHERE id = 1",
+        "UPDATE fact SET added = 'text' WHERE id = 1",
+        "UPDATE entity SET name = x'ff' WHERE id = 0",
+        "UPDATE moment SET at = 1 << 62",
+        "UPDATE moment SET at = 'text'",
+        "UPDATE moment SET source = x'ff'",
+        "UPDATE fact SET id = 1 << 62 WHERE id = 1",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = x'ff'",
+    ],
+)
+def test_rows_that_cannot_have_been_written_are_one_error(tmp_path: Path, harm: str) -> None:
+    with Store.create(tmp_path / "zoo.kb") as store:
+        store.add([WOLF])
+    with closing(sqlite3.connect(tmp_path / "zoo.kb")) as other:
+        other.executescript(f"PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF; {harm}")
+    try:
+        damaged = Store.open(tmp_path / "zoo.kb")
+    except StoreError:
+        return
+    with damaged as store:
+        assert store.check() != []
+        for use in (
+            store.triples,
+            lambda: store.triples(as_of=1),
+            lambda: store.triples(as_of=datetime.now(UTC)),
+            store.table,
+            lambda: store.changes_since(0, 0, 0),
+            lambda: list(store.listing()),
+            store.history,
+            store.count,
+            store.entity_names,
+            lambda: store.add([DOG]),
+        ):
+            with suppress(HMemError):
+                use()

@@ -31,6 +31,7 @@ from tests.knowledge.stores import DOG, PAW, WOLF
             "DROP INDEX fact_once; INSERT INTO fact (head, relation, tail, added) VALUES (0, 0, 1, 2)",
             "facts that are stored twice: 1",
         ),
+        ("UPDATE moment SET at = at + 3000000000000000 WHERE id = 2", "writes that are dated later than now: 1; all"),
         ("PRAGMA application_id = 7", "the application id is 7, not that of hmem"),
         ("DROP TABLE relation", "could not look into numbering"),
     ],

@@ -74,7 +74,7 @@ def test_who_cannot_write_cannot_bring_it_up_to_date(base: Path, monkeypatch: py
         Store.open(base, read_only=True)
 
 
-def test_a_version_nobody_knows_is_refused(base: Path) -> None:
+def test_an_unknown_version_is_refused(base: Path) -> None:
     ask(base, "PRAGMA user_version = 0")
     with pytest.raises(StoreError, match="has schema 0, which this hmem cannot bring to 1"):
         Store.open(base)

@@ -47,6 +47,19 @@ def test_what_is_added_is_there_after_opening_again(store: Store) -> None:
         assert again.triples().dtype == np.int32
 
 
+@pytest.mark.parametrize("many", [10_000, 1])
+def test_a_write_tells_the_names_that_it_brought(store: Store, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    monkeypatch.setattr(module, "MANY", many)
+    done = store.add([WOLF, DOG, WOLF])
+    told = set(done.new_entities)
+    assert (told, len(done.new_entities), done.new_relations) == ({"wolf", "dog", "canine"}, 3, ["hypernym"])
+    with Store.open(store.path) as other:  # names that another one adds meanwhile are not its own
+        other.add([("cat", "chases", "mouse")])
+        done = store.add([DOG, PAW])
+        assert (done.new_entities, done.new_relations) == (["paw"], ["part_of"])
+    assert store.add([PAW]).new_entities == store.remove([PAW]).new_entities == []
+
+
 def test_a_fact_is_stored_once(store: Store) -> None:
     store.add([WOLF], source="first", confidence=0.5)
     again = store.add([WOLF, DOG, DOG], source="second", confidence=1.0)
@@ -221,7 +234,7 @@ def test_all_notes_at_once(store: Store) -> None:
 
 
 def test_whether_a_fact_is_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Names, "closest", lambda *_: pytest.fail("nobody asks who else was meant"))
+    monkeypatch.setattr(Names, "closest", lambda *_: pytest.fail("no close names are looked for"))
     store.add([WOLF, DOG])
     assert store.contains(*WOLF)
     store.remove([WOLF])
@@ -290,7 +303,7 @@ def test_what_is_opened_to_be_read_cannot_be_written(store: Store) -> None:
             lambda: reader.set_meta(a="b"),
             reader.compact,
         ):
-            with pytest.raises(StoreError, match="opened to be read only; open it without read_only=True"):
+            with pytest.raises(StoreError, match="opened to be read only; open it anew to change it: read_only=False"):
                 write()
         store.add([DOG])
         assert by_name(reader) == [WOLF, DOG]

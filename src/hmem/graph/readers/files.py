@@ -7,19 +7,20 @@ import stat
 from pathlib import Path
 
 from hmem.errors import DataError
+from hmem.sqlite_files import open_plain
 
 BUFFER = 1 << 20  # bytes per read
 
 
 def open_file(path: Path) -> io.BufferedReader:
-    """The bytes of a regular file; anything else at `path` is a DataError with the likely remedy."""
+    """The bytes of a regular file; anything else, a knowledge base too, is a DataError with the likely remedy."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise DataError(f"{path} is a folder; expected a file{_contents(path)}")
         if not stat.S_ISREG(mode):
             raise DataError(f"{path} is a pipe or a device; expected a file, so save its content to one first")
-        return io.BufferedReader(io.FileIO(path), BUFFER)
+        return io.BufferedReader(open_plain(path), BUFFER)
     except FileNotFoundError:
         raise DataError(missing(path)) from None
     except PermissionError:

@@ -17,7 +17,6 @@ _NOT_TEXT = {
     b"\x7fELF": "a program",
     b"\xfd7zXZ": "xz-compressed (known are .gz, .bz2 and .zst)",
     b"7z\xbc\xaf": "a 7z archive",
-    b"SQLite format 3\0": "a SQLite database",
     b"\x89HDF": "an HDF5 file",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",

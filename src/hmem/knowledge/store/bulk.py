@@ -15,7 +15,7 @@ from hmem.graph.triples import Triples, first_occurrences, triple_keys
 from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.schema import INDEXES
-from hmem.knowledge.store.validation import KINDS, check_confidences, check_count, check_name
+from hmem.knowledge.store.validation import PARTS, check_confidences, check_count, check_name
 from hmem.knowledge.store.write import new_moment
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -30,7 +30,7 @@ FEWEST_TO_REBUILD = 10_000
 def check_columns(heads: Column, relations: Column, tails: Column) -> list[pa.ChunkedArray]:
     """The three columns as text, equally long and without nulls."""
     columns = []
-    for kind, column in zip(KINDS, (heads, relations, tails), strict=True):
+    for kind, column in zip(PARTS, (heads, relations, tails), strict=True):
         if not isinstance(column, pa.ChunkedArray):
             column = pa.chunked_array([column])
         values = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -41,7 +41,7 @@ def check_columns(heads: Column, relations: Column, tails: Column) -> list[pa.Ch
             row = pc.index(pc.is_null(columns[-1]), True).as_py()
             raise DataError(f"row {row} (counted from 0): expected a {kind}, received nothing")
     if len({len(column) for column in columns}) > 1:
-        lengths = ", ".join(f"{len(column):,} {kind}s" for kind, column in zip(KINDS, columns, strict=True))
+        lengths = ", ".join(f"{len(column):,} {kind}s" for kind, column in zip(PARTS, columns, strict=True))
         raise DataError(f"expected three columns of one length, received {lengths}")
     return columns
 
@@ -77,10 +77,9 @@ def add_columns(
     """
     heads, relations, tails = columns
     facts = np.empty((len(heads), 3), dtype=np.int32)
-    facts[:, 1] = _numbers(db, "relation", relations)
-    facts[:, [0, 2]] = (
-        _numbers(db, "entity", pa.chunked_array(heads.chunks + tails.chunks, pa.string())).reshape(2, -1).T
-    )
+    facts[:, 1], new_relations = _numbers(db, "relation", relations)
+    ids, new_entities = _numbers(db, "entity", pa.chunked_array(heads.chunks + tails.chunks, pa.string()))
+    facts[:, [0, 2]] = ids.reshape(2, -1).T
     given = len(facts)
     keep = first_occurrences(facts)
     facts, confidences = facts[keep], confidences[keep]
@@ -88,20 +87,24 @@ def add_columns(
         changed, moment = _insert_one_by_one(db, facts, source, confidences, progress)
     else:
         changed, moment = _insert_and_rebuild(db, facts, source, confidences, progress)
-    return Written(moment=moment, changed=changed, unchanged=given - len(changed))
+    return Written(
+        moment=moment,
+        changed=changed,
+        unchanged=given - len(changed),
+        new_entities=new_entities,
+        new_relations=new_relations,
+    )
 
 
-def _numbers(db: sqlite3.Connection, kind: Kind, column: pa.ChunkedArray) -> Int[np.ndarray, " n"]:
-    """The ids of the names in a column; new names are stored, each with the next number."""
-    known = pa.array(names(db, kind), pa.string())
+def _numbers(db: sqlite3.Connection, kind: Kind, column: pa.ChunkedArray) -> tuple[Int[np.ndarray, " n"], list[str]]:
+    """The ids of the names in a column; new names are stored, each with the next number, and listed."""
+    stored = pa.array(names(db, kind), pa.string())
     values = pc.unique(column)
-    new = values.filter(pc.invert(pc.is_in(values, value_set=known)))
-    if len(new):
-        checked = [check_name(kind, name) for name in _as_text(new, kind)]
-        db.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(checked, len(known)))
-        known = pa.concat_arrays([known, new])
-    ids: Int[np.ndarray, " n"] = pc.index_in(column, value_set=known).to_numpy()
-    return ids
+    new = values.filter(pc.invert(pc.is_in(values, value_set=stored)))
+    checked = [check_name(kind, name) for name in _as_text(new, kind)]
+    db.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(checked, len(stored)))
+    ids: Int[np.ndarray, " n"] = pc.index_in(column, value_set=pa.concat_arrays([stored, new])).to_numpy()
+    return ids, checked
 
 
 def _as_text(values: pa.Array, kind: Kind) -> list[str]:

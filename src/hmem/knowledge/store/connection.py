@@ -1,4 +1,8 @@
-"""One SQLite file, opened safely: whole transactions, clear errors, any number of threads and processes."""
+"""One SQLite file, opened safely: whole transactions, clear errors, any number of threads and processes.
+
+Two locks, taken in this order where both are held: that of a Connection, for whole transactions, and that of
+`hmem.sqlite_files`, for an instant. The rest of the store has none. Callers with a lock of their own take it first.
+"""
 
 import os
 import sqlite3
@@ -7,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hmem.errors import StoreError
-from hmem.knowledge.store.errors import explained, refuse_what_is_no_store
-from hmem.knowledge.store.schema import migrate, refuse_older, refuse_strangers
+from hmem import sqlite_files
+from hmem.errors import Hint, StoreError
+from hmem.knowledge.store.errors import damage, explained, refuse_what_is_no_store
+from hmem.knowledge.store.schema import migrate, refuse_older, refuse_other_files
 
 BUSY_SECONDS = 10.0  # how long a write waits for that of another process
 CACHE_MIB = 64
@@ -24,18 +29,19 @@ SETTINGS = (
 class Connection:
     """The way to the file: `reading` and `writing` each give one transaction, seen whole by others or not at all.
 
-    Readers are never blocked, and see the file as it was when their transaction began. Threads of one process take
-    turns. A connection does not survive a fork: a child process opens its own.
+    Other connections read while this one writes, and see the file as it was when their transaction began. Threads that
+    share a connection take turns: it owns a lock, and holds it from the beginning of a transaction to its end. The
+    thread that has it may read inside its own write. A connection does not survive a fork.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, *, read_only: bool, is_frozen: bool = False) -> None:
+    def __init__(self, path: Path, connection: "RegisteredConnection", *, read_only: bool, is_frozen: bool) -> None:
         self.path = path
         self.read_only = read_only
-        self.is_frozen = is_frozen  # what others write is not seen
-        self._connection: sqlite3.Connection | None = connection
+        self.is_frozen = is_frozen  # what other processes write is not seen
+        self._connection: RegisteredConnection | None = connection
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._identity = _identity(path)
+        self.file = connection.registration.file
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> "Connection":
@@ -76,7 +82,7 @@ class Connection:
         self._refuse_if_read_only()
         with self._lock:
             if self._open().in_transaction:
-                raise StoreError(f"{self.path} is being written by this very thread; let it finish first")
+                raise StoreError("{path} is being written by this very thread; let it finish first", path=self.path)
             with self.outside() as connection:
                 connection.execute(f"PRAGMA foreign_keys = {not trusted:d}")
             with self._transaction("BEGIN IMMEDIATE") as connection:
@@ -110,15 +116,18 @@ class Connection:
 
     def _refuse_if_read_only(self) -> None:
         if self.read_only:
-            raise StoreError(f"{self.path} was opened to be read only; open it without read_only=True to change it")
+            raise StoreError(
+                "{path} was opened to be read only",
+                path=self.path,
+                hint=Hint(text="open it anew to change it", option="read_only", value=False),
+            )
 
     def _open(self) -> sqlite3.Connection:
         if self._process != os.getpid():
-            raise StoreError(f"{self.path} was opened by the parent process; open it anew in this one")
+            raise StoreError("{path} was opened by the process that this one was forked from", path=self.path)
         if self._connection is None:
-            raise StoreError(f"{self.path} is closed; open it again")
-        if _identity(self.path) != self._identity:
-            raise StoreError(f"{self.path} was removed or replaced while it was open; open it anew")
+            raise StoreError("{path} is closed; open it again", path=self.path)
+        _refuse_if_moved(self.path, self.file)
         return self._connection
 
 
@@ -128,19 +137,43 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise explained(error, path, BUSY_SECONDS) from error
+    except UnicodeDecodeError as error:  # Python's module cannot read the complaint that SQLite has about a name
+        raise explained(damage(str(error)), path, BUSY_SECONDS) from error
 
 
-def connect(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,  # transactions are begun and ended here, in plain sight
-        check_same_thread=False,  # the lock above sees to it
-    )
+class RegisteredConnection(sqlite3.Connection):
+    """A connection whose file is on the list of `hmem.sqlite_files` until the connection is closed or forgotten."""
+
+    registration: sqlite_files.Registration
+
+    def close(self) -> None:
+        super().close()
+        sqlite_files.release(self.registration)
 
 
-def _connect_to_read(path: Path) -> tuple[sqlite3.Connection, bool]:
+def connect(path: Path, mode: str) -> RegisteredConnection:
+    """A connection to an existing file: the only way in which this package opens one with SQLite."""
+    while True:
+        registration = sqlite_files.register(path)
+        try:
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,  # transactions are begun and ended here, in plain sight
+                check_same_thread=False,  # the lock of Connection sees to it
+                factory=RegisteredConnection,
+            )
+        except BaseException:
+            sqlite_files.release(registration)
+            raise
+        connection.registration = registration
+        if sqlite_files.file_id(path) == registration.file:
+            return connection
+        connection.close()  # another file took its place meanwhile, and SQLite may have opened either
+
+
+def _connect_to_read(path: Path) -> tuple[RegisteredConnection, bool]:
     """A connection that cannot write, even where the folder cannot be written either; and whether it is frozen.
 
     SQLite needs a file beside a base in use. In a folder that does not allow it, and with no log left behind by a
@@ -152,7 +185,7 @@ def _connect_to_read(path: Path) -> tuple[sqlite3.Connection, bool]:
     except sqlite3.OperationalError as error:
         connection.close()
         log = path.with_name(path.name + "-wal")
-        if error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")) and not _size(log):
+        if error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")) and not size_of(log):
             return connect(path, "ro&immutable=1"), True
         raise
     except BaseException:
@@ -161,36 +194,46 @@ def _connect_to_read(path: Path) -> tuple[sqlite3.Connection, bool]:
     return connection, False
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
+def _refuse_if_moved(path: Path, file: sqlite_files.FileId | None) -> None:
+    """What is written to a file without a name is lost, and its log would be taken for that of the file now there."""
+    if sqlite_files.file_id(path) != file:
+        raise StoreError("{path} was removed or replaced while it was open; open it anew", path=path)
+
+
+def _prepare(connection: RegisteredConnection, path: Path, read_only: bool) -> None:
     for setting in SETTINGS:
         connection.execute(setting)
-    refuse_strangers(connection, str(path))
+    refuse_other_files(connection, path)  # which waits for a process that is replacing the file
+    _refuse_if_moved(path, connection.registration.file)
     _refuse_half_a_page(connection, path)
     if read_only:
-        refuse_older(connection, str(path))
+        refuse_older(connection, path)
     else:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise StoreError(f"{path} lies where SQLite cannot keep a write-ahead log; move it to a local disk")
-        migrate(connection, str(path))
-    connection.execute("SELECT max(id) FROM moment").fetchone()  # what is badly damaged is best told at once
+            raise StoreError(
+                "{path} lies where SQLite cannot keep a write-ahead log",
+                path=path,
+                hint=Hint(text="move it to a local disk"),
+            )
+        migrate(connection, path)
+    connection.execute("SELECT max(id) FROM moment").fetchone()  # bad damage is better told now than at the first use
 
 
 def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:
     """SQLite reads a page that was cut off as if zeros followed; that is right only if the whole one is in the log."""
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-    if _size(path) % page_size and not _size(path.with_name(path.name + "-wal")):
-        raise StoreError(f"{path} is damaged: it was cut off in the middle of a page; go back to a copy of it")
+    if size_of(path) % page_size and not size_of(path.with_name(path.name + "-wal")):
+        raise StoreError(
+            "{path} is damaged: it was cut off in the middle of a page",
+            path=path,
+            hint=Hint(text="go back to a copy of it"),
+        )
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file has this name; None if there is none. What is written to another one would be lost."""
+def size_of(path: Path) -> int:
+    """The bytes of a file; none if it does not exist, or no longer."""
     try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

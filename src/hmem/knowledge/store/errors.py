@@ -5,26 +5,31 @@ import os
 import sqlite3
 from pathlib import Path
 
-from hmem.errors import StoreError
+from hmem.errors import Hint, StoreError
+
+TRY_AGAIN = Hint(text="try again when it is done")
+FREE_SPACE = Hint(text="free some space and try again")
+ALLOW_WRITES = Hint(text="change the permissions, or only read it", option="read_only")
+LOOK_AT_FOLDER = Hint(text="check that its folder exists, and the permissions of both")
 
 
 def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
     """The StoreError to raise instead of `error`."""
     code = (getattr(error, "sqlite_errorname", None) or "").removeprefix("SQLITE_")
+    check = {"command": f"hmem kb check {path}", "call": "store.check()"}
+    hint: Hint | None = None
     match code.partition("_")[0]:
         case "BUSY" | "LOCKED" | "PROTOCOL":
-            reason = f"is being written by another process; waited {waited:g} s for it, try again when it is done"
+            reason, hint = f"is being written by another process; waited {waited:g} s for it", TRY_AGAIN
         case "FULL":
-            reason = "could not be written: the disk is full; nothing was changed, free some space and try again"
+            reason, hint = "could not be written: the disk is full; nothing was changed", FREE_SPACE
         case "READONLY":
-            reason = (
-                "cannot be written: the file or its folder is read-only; "
-                "change the permissions, or open it with read_only=True to read it"
-            )
+            reason, hint = "cannot be written: the file or its folder is read-only", ALLOW_WRITES
         case "CANTOPEN" | "PERM" | "AUTH":
-            reason = "cannot be opened; check that its folder exists, and the permissions of both"
+            reason, hint = "cannot be opened", LOOK_AT_FOLDER
         case "CORRUPT":
-            reason = f'is damaged ("{error}"); go back to a copy of it, or see what is wrong with: hmem kb check'
+            reason = f'is damaged ("{error}")'
+            hint = Hint(text="go back to a copy of it, or see what is wrong with", **check)
         case "NOTADB":
             reason = "is not a knowledge base of hmem: it is not an SQLite file, or its beginning is damaged"
         case "IOERR":
@@ -32,23 +37,34 @@ def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
         case "NOMEM":
             reason = "needs more memory than there is"
         case "CONSTRAINT":
-            reason = f'refuses what would break it ("{error}"), so it may be damaged; see: hmem kb check'
+            reason, hint = f'refuses what would break it ("{error}"), so it may be damaged', Hint(text="see", **check)
         case _:
-            reason = f'cannot be used as it is: SQLite says "{error}"; see what is wrong with: hmem kb check'
-    return StoreError(f"{path} {reason}")
+            reason, hint = (
+                f'cannot be used as it is: SQLite says "{error}"',
+                Hint(text="see what is wrong with", **check),
+            )
+    return StoreError(f"{{path}} {reason}", path=path, hint=hint)
+
+
+def damage(what: str) -> sqlite3.DatabaseError:
+    """An error for rows that SQLite reads without complaint, and that cannot have been written."""
+    error = sqlite3.DatabaseError(what)
+    error.sqlite_errorname = "SQLITE_CORRUPT"
+    return error
 
 
 def refuse_what_is_no_store(path: Path) -> None:
     """Say what is wrong with `path`, where the file system already tells that SQLite need not be asked.
 
-    The file is only looked at, never opened: closing it again would end all locks that this process has on it, those of
-    SQLite too, and another process could take it for unused and throw its log away.
+    The file is only looked at, never opened; see `hmem.sqlite_files`.
     """
     if not path.exists():
-        raise StoreError(f"there is no knowledge base {path}; make one with: hmem kb create {path}")
+        make = Hint(text="make one with", command=f"hmem kb create {path}")
+        raise StoreError("there is no knowledge base {path}", path=path, hint=make)
     if path.is_dir():
-        raise StoreError(f"{path} is a folder; a knowledge base is a single file")
+        raise StoreError("{path} is a folder; a knowledge base is a single file", path=path)
     if not os.access(path, os.R_OK):
-        raise StoreError(f"{path} cannot be read: {os.strerror(errno.EACCES)}")
+        raise StoreError(f"{{path}} cannot be read: {os.strerror(errno.EACCES)}", path=path)
     if not path.stat().st_size:
-        raise StoreError(f"{path} is empty; make it a knowledge base with: hmem kb create {path} --overwrite")
+        make = Hint(text="make it a knowledge base with", command=f"hmem kb create {path} --overwrite")
+        raise StoreError("{path} is empty", path=path, hint=make)

@@ -1,20 +1,34 @@
 """Is the file sound? Everything that must hold, looked up, and what does not hold said in words."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from hmem.knowledge.store import schema
+from hmem.knowledge.store.records import to_microseconds
 
+CLOCKS_DIFFER = 24 * 3600 * 1_000_000  # microseconds by which two computers may disagree about the time
 MOST_LINES = 20  # of one kind; a badly damaged file has thousands
+SOUND_ROWS = {
+    "entity": "typeof(name) = 'text'",
+    "relation": "typeof(name) = 'text'",
+    "meta": "typeof(key) = 'text' AND typeof(value) = 'text'",
+    "moment": f"typeof(at) = 'integer' AND at BETWEEN 0 AND {to_microseconds(datetime.max.replace(tzinfo=UTC))}"
+    " AND typeof(source) IN ('text', 'null')",
+    "fact": "typeof(head) = 'integer' AND typeof(relation) = 'integer' AND typeof(tail) = 'integer'"
+    " AND typeof(added) = 'integer' AND typeof(removed) IN ('integer', 'null')"
+    " AND typeof(confidence) IN ('real', 'null')",
+}
 
 
 def check(db: sqlite3.Connection) -> list[str]:
     """The problems found, one sentence each; none for a sound file."""
     problems: list[str] = []
-    for question in (_pages, _identity, _indexes, _references, _numbering, _time, _facts):
+    for question in (_pages, _identity, _indexes, _references, _numbering, _types, _time, _clock, _facts):
         try:
             problems += question(db)
-        except sqlite3.DatabaseError as error:  # damage that keeps this question from being answered
+        except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError, MemoryError) as error:  # damage hides the answer
             problems.append(f"could not look into {question.__name__.strip('_')}: {error}")
     return problems
 
@@ -51,6 +65,14 @@ def _numbering(db: sqlite3.Connection) -> Iterator[str]:
             yield f"{rows:,} rows of {table} are numbered {low} to {high}; expected {first} to {first + rows - 1}"
 
 
+def _types(db: sqlite3.Connection) -> Iterator[str]:
+    """SQLite lets every column hold anything."""
+    for table, condition in SOUND_ROWS.items():
+        (wrong,) = db.execute(f"SELECT count(*) FROM {table} WHERE NOT ({condition})").fetchone()
+        if wrong:
+            yield f"rows of {table} with values of a wrong kind: {wrong:,}"
+
+
 def _time(db: sqlite3.Connection) -> Iterator[str]:
     (back,) = db.execute(
         "SELECT count(*) FROM moment AS one JOIN moment AS next ON next.id = one.id + 1 WHERE next.at <= one.at"
@@ -62,6 +84,19 @@ def _time(db: sqlite3.Connection) -> Iterator[str]:
     ).fetchone()
     if mixed:
         yield f"facts that stand after facts that came later: {mixed:,}"
+
+
+def _clock(db: sqlite3.Connection) -> Iterator[str]:
+    """A clock that was far ahead once dates every later write after it, since time does not run backwards.
+
+    Where even the first write is later than now, it is the clock of this computer that is wrong.
+    """
+    now = time.time_ns() // 1000
+    (ahead,) = db.execute(
+        "SELECT count(*) FROM moment WHERE at > ? AND ? > (SELECT min(at) FROM moment)", (now + CLOCKS_DIFFER, now)
+    ).fetchone()
+    if ahead:
+        yield f"writes that are dated later than now: {ahead:,}; all that follow will be dated after them"
 
 
 def _facts(db: sqlite3.Connection) -> Iterator[str]:

@@ -1,11 +1,13 @@
-"""Facts with their story: who said so, when, and who took it back."""
+"""Facts with their history: source and time of what was added, and of what was removed."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hmem.graph.triples import Triples
+from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import id_of, last_fact
 from hmem.knowledge.store.records import StoredFact, to_time
 from hmem.knowledge.store.validation import check_name
@@ -24,7 +26,7 @@ LAST_TO_COME_OR_GO = """
     SELECT id FROM (SELECT id FROM fact ORDER BY id DESC LIMIT ?)
     UNION SELECT id FROM (SELECT id FROM fact WHERE removed IS NOT NULL ORDER BY removed DESC, id DESC LIMIT ?)
 """
-Row = tuple[int, str, str, str, int, str | None, float | None, int | None, str | None]
+FactRow = tuple[Any, ...]  # of the columns above
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,13 @@ class Listing:
         while left > 0:
             with self.reading() as db:
                 rows = self._page(db, highest, after, min(left, PAGE), offset)
-            yield from map(_as_current, rows)
+                facts = [_as_current(row) for row in rows]
+            yield from facts
             if len(rows) < PAGE:
                 return
             after, left, offset = rows[-1][0], left - len(rows), 0
 
-    def _page(self, db: sqlite3.Connection, highest: int, after: int, limit: int, offset: int) -> list[Row]:
+    def _page(self, db: sqlite3.Connection, highest: int, after: int, limit: int, offset: int) -> list[FactRow]:
         conditions, values = self.pattern.conditions()
         number = "fact.id" if self.pattern.head is None else "+fact.id"  # the plus keeps SQLite to the index by head
         conditions.append(f"{number} <= ? AND (fact.removed IS NULL OR fact.removed > ?)")
@@ -102,26 +105,38 @@ def history(db: sqlite3.Connection, pattern: Pattern, limit: int | None) -> list
 
 
 def details(db: sqlite3.Connection, triples: Triples) -> list[StoredFact]:
-    """The stories of current facts given by number, in that order; those that are not there are left out."""
+    """Current facts given by number, in that order, with source and time; those not stored are left out."""
     asked = f"{SELECT} WHERE fact.head = ? AND fact.relation = ? AND fact.tail = ? AND fact.removed IS NULL"
     found = (db.execute(asked, triple).fetchone() for triple in triples.tolist())
     return [_as_stored(row) for row in found if row is not None]
 
 
-def _as_stored(row: Row) -> StoredFact:
-    _, head, relation, tail, added_at, source, confidence, removed_at, removed_by = row
-    return StoredFact(
-        head=head,
-        relation=relation,
-        tail=tail,
-        added_at=to_time(added_at),
-        source=source,
-        confidence=confidence,
-        removed_at=None if removed_at is None else to_time(removed_at),
-        removed_by=removed_by,
-    )
+def _as_stored(row: FactRow) -> StoredFact:
+    match row:
+        case (
+            int(),
+            str(head),
+            str(relation),
+            str(tail),
+            int(added_at),
+            str() | None as source,
+            float() | None as confidence,
+            int() | None as removed_at,
+            str() | None as removed_by,
+        ):
+            return StoredFact(
+                head=head,
+                relation=relation,
+                tail=tail,
+                added_at=to_time(added_at),
+                source=source,
+                confidence=confidence,
+                removed_at=None if removed_at is None else to_time(removed_at),
+                removed_by=removed_by,
+            )
+    raise damage("a fact has something else in its row than it was written with")
 
 
-def _as_current(row: Row) -> StoredFact:
+def _as_current(row: FactRow) -> StoredFact:
     """As it was at the moment listed: a removal that came later is not told."""
     return replace(_as_stored(row), removed_at=None, removed_by=None)

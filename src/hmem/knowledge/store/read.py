@@ -13,6 +13,7 @@ import numpy as np
 
 from hmem.graph.names import Names
 from hmem.graph.triples import Triples, as_triples, triple_keys
+from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
 
 Kind = Literal["entity", "relation"]
@@ -42,7 +43,10 @@ def moment_of(db: sqlite3.Connection, as_of: datetime | int | None) -> int:
 
 
 def names(db: sqlite3.Connection, kind: Kind, start: int = 0) -> list[str]:
-    return [name for (name,) in db.execute(f"SELECT name FROM {kind} WHERE id >= ? ORDER BY id", (start,))]
+    found = [name for (name,) in db.execute(f"SELECT name FROM {kind} WHERE id >= ? ORDER BY id", (start,))]
+    if not all(type(name) is str for name in found):
+        raise damage(f"a name in the table {kind} is no text")
+    return found
 
 
 def find_id(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
@@ -69,7 +73,7 @@ def triples(db: sqlite3.Connection, moment: int | None = None) -> Triples:
 
 
 def contains(db: sqlite3.Connection, fact: Names3) -> bool:
-    """Whether the fact is there now, by name: one look into each index, whether the names are known or not."""
+    """Whether the fact is there now, by name: one look into each index, also for a name that is not stored."""
     return db.execute(CONTAINS, fact).fetchone() is not None
 
 
@@ -128,17 +132,27 @@ def count(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def _at(db: sqlite3.Connection, moment: int) -> int:
-    return int(db.execute("SELECT at FROM moment WHERE id = ?", (moment,)).fetchone()[0])
+    return _number(db.execute("SELECT at FROM moment WHERE id = ?", (moment,)))
 
 
 def _added(db: sqlite3.Connection, fact: int) -> int:
-    return int(db.execute("SELECT added FROM fact WHERE id >= ? ORDER BY id LIMIT 1", (fact,)).fetchone()[0])
+    return _number(db.execute("SELECT added FROM fact WHERE id >= ? ORDER BY id LIMIT 1", (fact,)))
+
+
+def _number(rows: sqlite3.Cursor) -> int:
+    match rows.fetchone():
+        case (int(number),):
+            return number
+    raise damage("a moment or a fact has no number where it should have one")
 
 
 def _fetch(rows: sqlite3.Cursor) -> Triples:
     """In pieces, since a million rows of Python integers take a hundred times the memory of their array."""
     pieces = []
     while some := rows.fetchmany(ROWS_AT_ONCE):
-        flat = np.fromiter(chain.from_iterable(some), dtype=np.int32, count=3 * len(some))
+        try:
+            flat = np.fromiter(chain.from_iterable(some), dtype=np.int32, count=3 * len(some))
+        except (TypeError, ValueError, OverflowError):
+            raise damage("a fact has something else than numbers in its row") from None
         pieces.append(flat.reshape(-1, 3))
     return np.concatenate(pieces) if pieces else as_triples([])

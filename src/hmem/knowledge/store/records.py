@@ -1,9 +1,10 @@
 """What the store hands out: facts with their history, what a write did, what changed since."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from hmem.graph.triples import Triples
+from hmem.knowledge.store.errors import damage
 
 Names3 = tuple[str, str, str]  # head, relation, tail by name
 
@@ -36,6 +37,8 @@ class Written:
     moment: int  # the last moment of the file if nothing changed
     changed: Triples  # the facts really added or removed, in the order given
     unchanged: int  # those that were there already, or were not there to be removed
+    new_entities: list[str] = field(default_factory=list)  # names that this very write brought, in order of their ids
+    new_relations: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,4 +58,7 @@ def to_microseconds(time: datetime) -> int:
 
 
 def to_time(microseconds: int) -> datetime:
-    return EPOCH + microseconds * MICROSECOND
+    try:
+        return EPOCH + microseconds * MICROSECOND
+    except OverflowError:
+        raise damage("a moment has a time that is none") from None

@@ -1,6 +1,6 @@
 """The tables of a knowledge base file, and how older files become newer ones.
 
-Every write makes one row in `moment`: when it was, and on whose word. A fact points to the moment that added it and,
+Every write makes one row in `moment`: its time and its source. A fact points to the moment that added it and,
 once it is removed, to the one that removed it. Rows are never deleted, so the file is its own history, and "the facts
 as of moment m" are those with added <= m and no removal up to m.
 
@@ -12,8 +12,9 @@ Entities and relations are numbered from 0, facts and moments from 1, all withou
 """
 
 import sqlite3
+from pathlib import Path
 
-from hmem.errors import StoreError
+from hmem.errors import Hint, StoreError
 
 APPLICATION_ID = int.from_bytes(b"hmem", "big")
 VERSION = 1
@@ -60,27 +61,36 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def refuse_strangers(connection: sqlite3.Connection, name: str) -> None:
-    """A StoreError if the file belongs to another application, or to an hmem that does not exist yet."""
+def refuse_other_files(connection: sqlite3.Connection, path: Path) -> None:
+    """A StoreError if the file belongs to another application, or to a later hmem."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
-        raise StoreError(f"{name} is not a knowledge base of hmem, but a file of something else")
-    if version_of(connection) > VERSION:
+        raise StoreError("{path} is not a knowledge base of hmem, but a file of something else", path=path)
+    version = version_of(connection)
+    if version > VERSION:
         raise StoreError(
-            f"{name} has schema {version_of(connection)}, this hmem knows up to {VERSION}; upgrade hmem to use it"
+            f"{{path}} has schema {version}, this hmem knows up to {VERSION}",
+            path=path,
+            found=version,
+            expected=str(VERSION),
+            hint=Hint(text="upgrade hmem to use it"),
         )
 
 
-def refuse_older(connection: sqlite3.Connection, name: str) -> None:
-    """Who may not write cannot bring a file up to date."""
-    if version_of(connection) < VERSION:
+def refuse_older(connection: sqlite3.Connection, path: Path) -> None:
+    """A file that is opened to be read only cannot be brought up to date."""
+    version = version_of(connection)
+    if version < VERSION:
         raise StoreError(
-            f"{name} has schema {version_of(connection)}, this hmem works with {VERSION}; "
-            "open it once for writing to bring it up to date"
+            f"{{path}} has schema {version}, this hmem works with {VERSION}",
+            path=path,
+            found=version,
+            expected=str(VERSION),
+            hint=Hint(text="open it once for writing to bring it up to date"),
         )
 
 
-def migrate(connection: sqlite3.Connection, name: str) -> None:
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring a file to the present schema, one version at a time, each in one transaction.
 
     Another process may be doing the same, so the version is looked up anew under the lock of each step.
@@ -88,7 +98,7 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
     while version_of(connection) < VERSION:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            _step(connection, name)
+            _step(connection, path)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -96,12 +106,12 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
             raise
 
 
-def _step(connection: sqlite3.Connection, name: str) -> None:
+def _step(connection: sqlite3.Connection, path: Path) -> None:
     version = version_of(connection)
     if version >= VERSION:
         return
     if version not in MIGRATIONS:
-        raise StoreError(f"{name} has schema {version}, which this hmem cannot bring to {VERSION}")
+        raise StoreError(f"{{path}} has schema {version}, which this hmem cannot bring to {VERSION}", path=path)
     for statement in MIGRATIONS[version]:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {version + 1}")

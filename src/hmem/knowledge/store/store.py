@@ -1,29 +1,36 @@
-"""Facts that last: one SQLite file that keeps every fact, who said so and when, and who took it back.
+"""Facts that last: one SQLite file that keeps every fact, its source and time, and those of its removal.
 
     with Store.create("zoo.kb") as store:
         store.add([("dire_wolf", "hypernym", "canine")], source="me")
         store.triples()                      # the graph of now, as numbers
         store.triples(as_of=last_week)       # and as it was
 
-A write that has returned is on the disk. Several processes may have the file open: writes take turns, reads wait for
-nobody, and everyone sees whole writes only. Nothing here knows of models; see `hmem.knowledge.base` for answers.
+A write that has returned is on the disk. Several processes may have the file open: writes take turns, reads do not
+wait, and only whole writes are seen. Nothing here needs a model; see `hmem.knowledge.base` for answers.
+
+`Store` is the interface of this package. Behind it: connection (transactions and the lock), schema, read, write, bulk
+(many facts), listing (facts with their history), create, integrity, validation, records (what is handed out), errors.
 """
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
 import pyarrow as pa
 
+from hmem import sqlite_files
+from hmem.errors import StoreError
 from hmem.graph.triples import Triples
 from hmem.knowledge.store import bulk, create, integrity, listing, read, write
 from hmem.knowledge.store.bulk import Column, Progress
-from hmem.knowledge.store.connection import Connection
+from hmem.knowledge.store.connection import Connection, size_of
+from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
-from hmem.knowledge.store.validation import check_confidences, check_fact, check_facts, check_name, check_source
+from hmem.knowledge.store.validation import PARTS, check_confidences, check_fact, check_facts, check_name, check_source
 
 Confidence = float | Iterable[float | None] | None
 MANY = 10_000  # facts from which on adding them in bulk is quicker
@@ -33,6 +40,9 @@ class Store:
     """The durable facts of a knowledge base.
 
     Entities and relations are numbered from 0 in the order in which they came, and keep their numbers for good.
+
+    Safe to use from several threads, which take turns: the store has one lock, that of its connection, and every method
+    holds it for one transaction. To read while another thread writes, open a second store.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -42,13 +52,17 @@ class Store:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> "Store":
-        """A new, empty base. One that exists is replaced only when told so, and only while nobody has it open."""
-        where = Path(path)
-        if overwrite:
-            create.replace(where)
-        else:
-            create.create(where)
-        return cls.open(where)
+        """A new, empty base. One that exists is replaced only with `overwrite`, and not while it is open."""
+        with create.built_beside(Path(path), overwrite=overwrite):
+            pass
+        return cls.open(path)
+
+    @classmethod
+    @contextmanager
+    def building(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator["Store"]:
+        """A new base to be filled in the block. It appears at `path` when the block ends, or not at all if it fails."""
+        with create.built_beside(Path(path), overwrite=overwrite) as new, cls.open(new) as store:
+            yield store
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "Store":
@@ -113,18 +127,29 @@ class Store:
         with self._connection.reading() as db:
             return read.triples(db, None if as_of is None else read.moment_of(db, as_of))
 
+    def table(self, as_of: datetime | int | None = None) -> pa.Table:
+        """The same by name: a table with the columns head, relation and tail."""
+        with self._connection.reading() as db:
+            facts = self.triples(as_of)
+            try:
+                entities, relations = (pa.array(read.names(db, kind), pa.string()) for kind in ("entity", "relation"))
+                columns = zip(PARTS, (entities, relations, entities), facts.T, strict=True)
+                return pa.table({part: names.take(pa.array(ids)) for part, names, ids in columns})
+            except pa.ArrowException as error:
+                raise damage(f"a fact has a name that is not stored: {error}") from None
+
     def changes_since(self, moment: int, num_entities: int, num_relations: int) -> Changes:
-        """What is different from `moment`, for one who has the first so many names already."""
+        """What is different from `moment`, with the names beyond the first so many, which the caller has."""
         with self._connection.reading() as db:
             return read.changes_since(db, moment, num_entities, num_relations)
 
     def contains(self, head: str, relation: str, tail: str) -> bool:
-        """Whether the fact is there now; False too if nobody has such a name."""
+        """Whether the fact is there now; False too if one of the names is not stored."""
         fact = check_fact((head, relation, tail))
         with self._connection.reading() as db:
             return read.contains(db, fact)
 
-    # What is known about it
+    # Facts with their history
 
     def listing(
         self,
@@ -160,7 +185,7 @@ class Store:
             return listing.history(db, Pattern.find(db, head, relation, tail), limit)
 
     def details(self, triples: Triples) -> list[StoredFact]:
-        """The stories of current facts given by number, in that order; those that are not there are left out."""
+        """Current facts given by number, in that order, with source and time; those not stored are left out."""
         with self._connection.reading() as db:
             return listing.details(db, triples)
 
@@ -236,6 +261,11 @@ class Store:
 
     # Care
 
+    def refuse_itself(self, path: str | os.PathLike[str]) -> None:
+        """A StoreError if `path` is this very file: its facts are not imported into itself."""
+        if sqlite_files.file_id(Path(path)) == self._connection.file:
+            raise StoreError("{path} cannot be imported into itself: it holds all of its facts already", path=path)
+
     def check(self) -> list[str]:
         """What is wrong with the file, in words; nothing if it is sound. Reads all of it."""
         with self._connection.outside() as db:  # a transaction could not even be ended in a file badly damaged
@@ -248,5 +278,4 @@ class Store:
         return before, self._bytes()
 
     def _bytes(self) -> int:
-        log = self.path.with_name(self.path.name + "-wal")
-        return sum(file.stat().st_size for file in (self.path, log) if file.exists())
+        return size_of(self.path) + size_of(self.path.with_name(self.path.name + "-wal"))

@@ -7,7 +7,7 @@ from hmem.errors import DataError
 from hmem.knowledge.store.records import Names3
 
 LONGEST_NAME = 10_000  # characters
-KINDS = ("head", "relation", "tail")
+PARTS = ("head", "relation", "tail")
 
 
 def check_name(kind: str, name: object) -> str:
@@ -40,7 +40,7 @@ def check_fact(fact: object) -> Names3:
         raise DataError(
             f"expected facts as (head, relation, tail), received {_shown(fact)}; a single one is given as [(h, r, t)]"
         )
-    head, relation, tail = (check_name(kind, name) for kind, name in zip(KINDS, fact, strict=True))
+    head, relation, tail = (check_name(kind, name) for kind, name in zip(PARTS, fact, strict=True))
     return head, relation, tail
 
 

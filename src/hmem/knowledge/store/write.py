@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 
 from hmem.graph.triples import as_triples
+from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import Kind, find_id, id_of, last_moment
 from hmem.knowledge.store.records import Names3, Written
 
@@ -16,10 +17,12 @@ CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
 
 def new_moment(db: sqlite3.Connection, source: str | None) -> int:
     """The moment of this write. Time never runs backwards, even where the clock does, so "as of" has one answer."""
-    last, last_at = db.execute("SELECT id, at FROM moment ORDER BY id DESC LIMIT 1").fetchone() or (0, 0)
-    at = max(time.time_ns() // 1000, last_at + 1)
-    db.execute("INSERT INTO moment (id, at, source) VALUES (?, ?, ?)", (last + 1, at, source))
-    return int(last) + 1
+    match db.execute("SELECT id, at FROM moment ORDER BY id DESC LIMIT 1").fetchone() or (0, 0):
+        case (int(last), int(last_at)):
+            at = max(time.time_ns() // 1000, last_at + 1)
+            db.execute("INSERT INTO moment (id, at, source) VALUES (?, ?, ?)", (last + 1, at, source))
+            return last + 1
+    raise damage("a moment has a time that is none")
 
 
 def add(
@@ -28,14 +31,9 @@ def add(
     """Store those facts that are not there; what is there already keeps its source, time and confidence."""
     moment = last_moment(db)
     changed: list[tuple[int, int, int]] = []
-    entities: dict[str, int] = {}
-    relations: dict[str, int] = {}
+    entities, relations = _Numbering(db, "entity"), _Numbering(db, "relation")
     for (head, relation, tail), confidence in zip(facts, confidences, strict=True):
-        fact = (
-            _find_or_number(db, "entity", head, entities),
-            _find_or_number(db, "relation", relation, relations),
-            _find_or_number(db, "entity", tail, entities),
-        )
+        fact = entities.number(head), relations.number(relation), entities.number(tail)
         if _is_current(db, fact):
             continue
         if not changed:
@@ -45,7 +43,13 @@ def add(
             (*fact, moment, confidence),
         )
         changed.append(fact)
-    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
+    return Written(
+        moment=moment,
+        changed=as_triples(changed),
+        unchanged=len(facts) - len(changed),
+        new_entities=entities.new,
+        new_relations=relations.new,
+    )
 
 
 def remove(db: sqlite3.Connection, facts: Sequence[Names3], source: str | None) -> Written:
@@ -71,16 +75,25 @@ def set_meta(db: sqlite3.Connection, values: dict[str, str | None]) -> None:
             db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
 
-def _find_or_number(db: sqlite3.Connection, kind: Kind, name: str, seen: dict[str, int]) -> int:
-    """The id of a name; a new one takes the next number. It cannot stay without a fact, since its fact is new too."""
-    number = seen.get(name)
-    if number is None:
-        number = find_id(db, kind, name)
+class _Numbering:
+    """The ids of the names in one write, and which of them are new."""
+
+    def __init__(self, db: sqlite3.Connection, kind: Kind) -> None:
+        self._db, self._kind = db, kind
+        self._seen: dict[str, int] = {}
+        self.new: list[str] = []
+
+    def number(self, name: str) -> int:
+        """The id of a name; a new one takes the next. It cannot stay without a fact, since its fact is new too."""
+        number = self._seen.get(name)
         if number is None:
-            (number,) = db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {kind}").fetchone()
-            db.execute(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", (number, name))
-        seen[name] = number
-    return number
+            number = find_id(self._db, self._kind, name)
+            if number is None:
+                (number,) = self._db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {self._kind}").fetchone()
+                self._db.execute(f"INSERT INTO {self._kind} (id, name) VALUES (?, ?)", (number, name))
+                self.new.append(name)
+            self._seen[name] = number
+        return number
 
 
 def _is_current(db: sqlite3.Connection, fact: tuple[int, int, int]) -> bool:
