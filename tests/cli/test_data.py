@@ -252,7 +252,7 @@ def test_fetch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert fetched == ["UMLS", "GraIL/nell_v1"]
     code, out, err = run("fetch", "Nations", "Nation")
     assert (code, out) == (1, "")
-    assert err.startswith('hmem: no dataset "Nation"; closest: Nations')
+    assert err.startswith('hmem: no dataset "Nation"; did you mean Nations')
     assert fetched == ["UMLS", "GraIL/nell_v1"]  # the misspelt one stopped it before anything was fetched
 
 
@@ -364,7 +364,7 @@ def test_gen_comes_near_the_published_sizes(
 
 def test_a_missing_path_or_name_is_one_line(run: Run) -> None:
     for data, line in [
-        ("WN18R", 'no dataset "WN18R"; closest: WN18RR, WN18, GraIL/WN18RR_v1'),
+        ("WN18R", 'no dataset "WN18R"; did you mean WN18RR, WN18 or GraIL/WN18RR_v1'),
         ("no/such.tsv", "no/such.tsv: no such file or folder, and no folder no"),
     ]:
         assert run("show", data) == (1, "", f"hmem: {line}\n")

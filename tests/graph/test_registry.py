@@ -128,9 +128,9 @@ def test_names_are_found_in_any_case(name: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("WN18R", 'no dataset "WN18R"; closest: WN18RR, WN18, GraIL/WN18RR_v1'),
-        ("fb15k237", 'no dataset "fb15k237"; closest: FB15K-237, FB15K'),
-        ("GraIL/nell_v9", 'no dataset "GraIL/nell_v9"; closest: GraIL/nell_v1, GraIL/nell_v2, GraIL/nell_v3'),
+        ("WN18R", 'no dataset "WN18R"; did you mean WN18RR, WN18 or GraIL/WN18RR_v1'),
+        ("fb15k237", 'no dataset "fb15k237"; did you mean FB15K-237, FB15K or GraIL/fb237_v1?'),
+        ("GraIL/nell_v9", 'no dataset "GraIL/nell_v9"; did you mean GraIL/nell_v1, GraIL/nell_v2 or GraIL/nell_v3'),
         ("§", 'no dataset "§"; see: hmem data list'),
     ],
 )
@@ -144,7 +144,7 @@ def test_a_missing_path_is_not_taken_for_a_name(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fcats.tsv").write_text("a\tr\tb\n")
     cases: list[tuple[str | Path, str]] = [
-        ("facts.tsv", "facts.tsv: no such file or folder; closest in .: fcats.tsv"),
+        ("facts.tsv", "facts.tsv: no such file or folder; did you mean fcats.tsv?"),
         ("./WN18", "WN18: no such file or folder"),
         (str(tmp_path / "graphs" / "mine"), f"no such file or folder, and no folder {tmp_path / 'graphs'}"),
         (Path("WN18"), "WN18: no such file or folder"),

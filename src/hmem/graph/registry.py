@@ -5,7 +5,6 @@ public source, from where it goes into the cache. Files that are there are used 
 published counts; files that are downloaded must have the published checksums.
 """
 
-import difflib
 import os
 import sys
 from dataclasses import dataclass
@@ -13,12 +12,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from hmem.errors import ConfigError, DataError, UnknownNameError
+from hmem.errors import ConfigError, DataError, Hint, UnknownNameError
 from hmem.graph.canonical import NAME, TRIPLE, sha256_of_file
 from hmem.graph.catalog import CATALOG, Entry
 from hmem.graph.dataset import Dataset, load_file, load_folder
 from hmem.graph.download import Progress, fetch, where_to_put
-from hmem.graph.names import Names
+from hmem.graph.name_search import closest
+from hmem.graph.readers.files import missing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ def load_dataset(data: str | os.PathLike[str], *, progress: Progress | None = No
     if path.is_dir():
         return load_folder(path)
     if not isinstance(data, str):
-        raise DataError(_no_such_path(path))
+        raise missing(path)
     entry = find_entry(data)
     return load_entry(entry, resolve(entry, progress))
 
@@ -62,10 +62,10 @@ def find_entry(name: str) -> Entry:
         if name.casefold() in (entry.name.casefold(), entry.folder.casefold()):
             return entry
     if _looks_like_a_path(name):
-        raise DataError(_no_such_path(Path(name).expanduser()))
-    near = Names("dataset", CATALOG).closest(name)
-    hint = f"; closest: {', '.join(near)}" if near else "; see: hmem data list"
-    raise UnknownNameError(f'no dataset "{name}"{hint}')
+        raise missing(Path(name).expanduser())
+    near = closest(name, CATALOG)
+    all_names = Hint(text="see", command="hmem data list")
+    raise UnknownNameError(f'no dataset "{name}"', suggestions=near, hint=None if near else all_names)
 
 
 def resolve(entry: Entry, progress: Progress | None = None) -> Place:
@@ -78,10 +78,11 @@ def locate(entry: Entry) -> Place | None:
     for place in _places(entry):
         if not place.folder.is_dir() or not any(place.folder.iterdir()):
             continue
-        missing = [split for split in entry.splits if split_file(place.folder, split) is None]
-        if missing:
+        absent = [split for split in entry.splits if split_file(place.folder, split) is None]
+        if absent:
             advice = where_to_put(entry, place.folder)
-            raise DataError(f"{place.folder}: no {' or '.join(missing)} file for {entry.name}; {advice}")
+            problem = f"no {' or '.join(absent)} file for {entry.name}"
+            raise DataError(problem, path=place.folder, hint=Hint(text=advice))
         return place
     return None
 
@@ -158,12 +159,3 @@ def _looks_like_a_path(name: str) -> bool:
     if name.casefold().startswith("grail/"):
         return False
     return "/" in name or os.sep in name or name.startswith((".", "~")) or Path(name).suffix != ""
-
-
-def _no_such_path(path: Path) -> str:
-    """That `path` does not exist, and what is there instead."""
-    folder = path.parent
-    if not folder.is_dir():
-        return f"{path}: no such file or folder, and no folder {folder}"
-    near = difflib.get_close_matches(path.name, [child.name for child in folder.iterdir()], n=3)
-    return f"{path}: no such file or folder" + (f"; closest in {folder}: {', '.join(near)}" if near else "")

@@ -69,11 +69,11 @@ def test_bad_files(train: Path, write: Write, name: str, content: str | bytes, m
 
 def test_missing_files(train: Path) -> None:
     folder = train.parent
-    assert error_of(folder / "valid2id.txt").startswith(f"no file valid2id.txt in {folder}; closest: ")
+    assert error_of(folder / "valid2id.txt").startswith(f"{folder}/valid2id.txt: no such file or folder; did you mean ")
     (folder / "relation2id.txt").unlink()
-    assert error_of(train).startswith(f"no file relation2id.txt in {folder}; closest: ")
+    assert error_of(train).startswith(f"{folder}/relation2id.txt: no such file or folder; did you mean ")
     train.unlink()
-    assert error_of(train).startswith(f"no file train2id.txt in {folder}")
+    assert error_of(train).startswith(f"{folder}/train2id.txt: no such file or folder")
 
 
 def test_lists_of_names_are_no_triples(train: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_missing_file_is_named_with_its_neighbors(write: Write) -> None:
     path = write("train.tsv", "a\tr\tb\n")
     with pytest.raises(DataError) as error:
         read_table(path.with_name("train.tvs"))
-    assert str(error.value) == f"no file train.tvs in {path.parent}; closest: train.tsv"
+    assert str(error.value) == f"{path.parent}/train.tvs: no such file or folder; did you mean train.tsv?"
 
 
 def test_an_unknown_format_is_refused(write: Write) -> None:
