@@ -16,6 +16,9 @@ from hmem.errors import ConfigError, DataError, Hint, HMemError, StoreError, Unk
             DataError("expected 3 fields, found 2", path="a/train.txt", line=7),
             "a/train.txt:7: expected 3 fields, found 2",
         ),
+        (DataError(expected="3 fields", found=2, path="a.tsv", line=7), "a.tsv:7: expected 3 fields, found 2"),
+        (ConfigError("{option} must be positive", option="k", found=-1), "k=-1 must be positive"),
+        (ConfigError("no such device", option="device", found="tpu"), "no such device"),
         (StoreError("not a model folder", path=Path("m")), "m: not a model folder"),
         (StoreError("{path} is empty", path="zoo.kb"), "zoo.kb is empty"),
         (UnknownNameError('no entity "x{path}"'), 'no entity "x{path}"'),
@@ -41,6 +44,8 @@ def test_an_edge_shows_paths_and_hints_its_own_way() -> None:
     error = ConfigError("{path} exists", path="/home/me/zoo.kb", hint=Hint(option="overwrite"))
     assert word(error, lambda path: path.name, lambda hint: f"--{hint.option}") == "zoo.kb exists; --overwrite"
     assert word(error, lambda path: path.name, lambda hint: "") == "zoo.kb exists"
+    wrong = ConfigError("{option} is wrong", option="k", found=3)
+    assert word(wrong, str, str, lambda name, value: f"--{name} {value}") == "--k 3 is wrong"
 
 
 def test_fields_survive_another_process() -> None:

@@ -206,8 +206,8 @@ def test_files_with_other_counts_are_refused(toy_entry: Entry, empty_cache: Path
     with pytest.raises(DataError) as caught:
         load_dataset("Toy")
     assert str(caught.value) == (
-        f"{folder} is not Toy as published: 4 entities, expected 3; 4 train, expected 3. "
-        "Move it away, or name the folder itself to use it as it is"
+        f"{folder} is not Toy as published: 4 entities (expected 3), 4 train (expected 3); "
+        "move it away, or name the folder itself to use it as it is"
     )
     assert load_dataset(folder).num_entities == 4
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from hmem.cli import output
 from hmem.errors import Hint, UnknownNameError
-from hmem.graph.name_search import letters
 
 if TYPE_CHECKING:
     from hmem.graph.names import Names
@@ -46,6 +45,8 @@ class Finder:
 
 def find(names: "Names", typed: str) -> str:
     """The name that was meant, or an error with those that may have been."""
+    from hmem.graph.name_search import letters
+
     if typed in names:
         return typed
     near = names.closest(typed)

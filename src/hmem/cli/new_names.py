@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from hmem.cli import output
 from hmem.cli.names import shown
-from hmem.graph.name_search import misspelt, same_letters
 
 if TYPE_CHECKING:
     from hmem.knowledge.store.store import Store
@@ -29,6 +28,8 @@ def count(new: dict[str, list[str]]) -> None:
 
 def tell(store: "Store", new: dict[str, list[str]]) -> None:
     """A new name may be an old one misspelt: say so while it is easily taken back."""
+    from hmem.graph.name_search import misspelt, same_letters
+
     for name in new["new_entities"]:
         output.note(f"new entity: {shown(name)}{_there_is_also(same_letters(name, store.entity_names()))}")
     for name in new["new_relations"]:
@@ -37,6 +38,8 @@ def tell(store: "Store", new: dict[str, list[str]]) -> None:
 
 def doubt_relations(relations: list[str], new: list[str]) -> None:
     """Of many facts only those new relations are told that may be an old one misspelt."""
+    from hmem.graph.name_search import misspelt
+
     old = relations[: len(relations) - len(new)]
     for name in new[:DOUBTED]:
         alike = misspelt(name, old)

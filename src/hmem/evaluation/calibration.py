@@ -30,7 +30,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from hmem.errors import CheckpointError
+from hmem.errors import CheckpointError, Hint
 from hmem.evaluation.evaluate import BUDGET, COPIES, CUDA_BUDGET, Scorer
 from hmem.evaluation.isotonic import Steps, expected_calibration_error, isotonic
 from hmem.evaluation.protocol import Candidates
@@ -111,8 +111,9 @@ class Calibration:
                 **{name: saved[name] for name in NUMBERS},
             )
         except (KeyError, TypeError, ValueError) as error:
+            without = Hint(text="remove it, and scores are shown instead")
             raise CheckpointError(
-                f"the calibration in metrics.json cannot be used ({error!r}); remove it, and scores are shown instead"
+                f"the calibration in metrics.json cannot be used ({error!r})", hint=without
             ) from error
 
 

@@ -70,7 +70,7 @@ class Dataset:
     def inference_triples(self, graph: GraphName) -> Triples:
         """The facts memories are built from: always those observed, and validation only when asked for ("+")."""
         if graph not in get_args(GraphName):
-            raise ConfigError(f'graph is "train" or "train+valid", not "{graph}"')
+            raise ConfigError(f'graph is "train" or "train+valid", not "{graph}"', option="graph", found=graph)
         parts = [self.train]
         if self.observed is not None:
             parts.append(self.observed)
@@ -134,13 +134,12 @@ def load_folder(path: Path, name: str | None = None) -> Dataset:
     found = {split: _find(path, stems) for split, stems in STEMS.items()}
     if found["train"] is None:
         present = ", ".join(sorted(child.name for child in path.iterdir())[:8]) or "nothing"
-        raise DataError(f"{path}: expected a file named train.tsv, train.txt or similar; found {present}")
+        raise DataError(f"expected a file named train.tsv, train.txt or similar; found {present}", path=path)
     tables = {split: read_table(file) for split, file in found.items() if file is not None}
     heldout_file = _find(path, HELDOUT)
     if found["observed"] is not None and heldout_file is None:
-        raise DataError(
-            f"{path}: {found['observed'].name} tells of held-out entities; expected heldout.tsv to list them"
-        )
+        problem = f"{found['observed'].name} tells of held-out entities; expected heldout.tsv to list them"
+        raise DataError(problem, path=path)
     heldout = None if heldout_file is None else _read_column(heldout_file)
     return load_tables(name or path.name, tables, heldout)
 
@@ -150,7 +149,8 @@ def _find(folder: Path, stems: tuple[str, ...]) -> Path | None:
     wanted = {form for stem in stems for form in (stem, stem + "2id")}
     matches = sorted(child for child in folder.iterdir() if child.is_file() and child.name.split(".")[0] in wanted)
     if len(matches) > 1:
-        raise DataError(f"{folder}: {matches[0].name} and {matches[1].name} are both a {stems[0]} file; keep one")
+        problem = f"{matches[0].name} and {matches[1].name} are both a {stems[0]} file; keep one"
+        raise DataError(problem, path=folder)
     return matches[0] if matches else None
 
 

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from hmem.errors import DownloadError
+from hmem.errors import DownloadError, Hint
 from hmem.graph.canonical import canonical_text, sha256, write_folder
 from hmem.graph.catalog import Entry, Source
 
@@ -50,7 +50,8 @@ def fetch(entry: Entry, root: Path, progress: Progress | None = None) -> Path:
     """Download `entry` into its folder below `root`, and return that folder."""
     target = root / entry.folder
     if entry.source is None:
-        raise DownloadError(f"{entry.name} has no public download; {where_to_put(entry, target)}, or {entry.instead}")
+        instead = Hint(text=f"{where_to_put(entry, target)}, or {entry.instead}")
+        raise DownloadError(f"{entry.name} has no public download", hint=instead)
     root.mkdir(parents=True, exist_ok=True)
     try:
         with _parts(entry, root) as parts:
@@ -58,7 +59,8 @@ def fetch(entry: Entry, root: Path, progress: Progress | None = None) -> Path:
             for _, part in parts.values():
                 _restart(part)
     except _FinalError as failure:
-        raise DownloadError(f"{failure}; to do without the download, {where_to_put(entry, target)}") from failure
+        instead = Hint(text=f"to do without the download, {where_to_put(entry, target)}")
+        raise DownloadError(str(failure), hint=instead) from failure
     return target
 
 

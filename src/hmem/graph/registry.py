@@ -35,7 +35,7 @@ def load_dataset(data: str | os.PathLike[str], *, progress: Progress | None = No
     What exists as a path is taken as a path. `options` say how to read a single file, as in `read_table`.
     """
     if data == "":  # which Path would take for this folder
-        raise ConfigError("expected the name of a dataset, a folder or a file, got an empty string")
+        raise ConfigError(expected="the name of a dataset, a folder or a file", found="an empty string")
     path = Path(data).expanduser()
     if path.is_file():
         return load_file(path, **options)
@@ -113,12 +113,11 @@ def check_counts(entry: Entry, dataset: Dataset, folder: Path) -> None:
     expected = {"entities": entry.entities, "relations": entry.relations, **entry.rows}
     expected["train"] -= entry.duplicates
     found = counts(dataset)
-    wrong = [f"{found[what]:,} {what}, expected {count:,}" for what, count in expected.items() if found[what] != count]
+    wrong = [f"{found[what]:,} {what} (expected {count:,})" for what, count in expected.items() if found[what] != count]
     if wrong:
-        raise DataError(
-            f"{folder} is not {entry.name} as published: {'; '.join(wrong)}. "
-            f"Move it away, or name the folder itself to use it as it is"
-        )
+        problem = f"{{path}} is not {entry.name} as published: {', '.join(wrong)}"
+        hint = Hint(text="move it away, or name the folder itself to use it as it is")
+        raise DataError(problem, path=folder, hint=hint)
 
 
 def counts(dataset: Dataset) -> dict[str, int]:

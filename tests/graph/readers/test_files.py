@@ -36,7 +36,8 @@ def test_a_relative_name_is_looked_for_in_the_folder_one_is_in(tmp_path: Path, m
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    assert error_of(tmp_path / "no" / "a.tsv") == f"{tmp_path}/no/a.tsv: no such file or folder, and no folder {tmp_path}/no"
+    folder = tmp_path / "no"
+    assert error_of(folder / "a.tsv") == f"{folder}/a.tsv: no such file or folder, and no folder {folder}"
 
 
 def test_a_folder_instead_of_a_file(tmp_path: Path, write: Write) -> None:

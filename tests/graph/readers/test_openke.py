@@ -57,8 +57,8 @@ def test_compressed(train: Path, write: Write) -> None:
         ("entity", "2\na\t0\nb\n", ":3: expected a name and its id, found 'b'"),
         ("entity", "2\na\t0\n\t1\n", ":3: expected a name and its id, found '\\t1'"),
         ("entity", "two\na\t0\n", ":1: expected the number of names, found 'two'"),
-        ("relation", "2\nr\t0\nr\t1\n", ":3: expected every name and id once, found 'r' here and at {path}:2"),
-        ("relation", "2\nr\t0\ns\t0\n", ":3: expected every name and id once, found 0 here and at {path}:2"),
+        ("relation", "2\nr\t0\nr\t1\n", ":3: expected every name and id once, found 'r' here and in line 2"),
+        ("relation", "2\nr\t0\ns\t0\n", ":3: expected every name and id once, found 0 here and in line 2"),
         ("relation", b"1\nr\xff\t0\n", ":2: byte 2 of the line is 0xff, which is not UTF-8; expected UTF-8 text"),
     ],
 )

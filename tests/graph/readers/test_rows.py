@@ -6,7 +6,7 @@ import pytest
 
 from hmem.errors import DataError
 from hmem.graph.readers.lines import Lines, open_text
-from hmem.graph.readers.rows import Row, delimiter_name, rows, split
+from hmem.graph.readers.rows import Row, fields_by, rows, split
 from tests.graph.readers.helpers import Write
 
 
@@ -53,11 +53,5 @@ def test_a_quote_never_closed(write: Write) -> None:
 
 
 def test_delimiters_have_names() -> None:
-    assert [delimiter_name(delimiter) for delimiter in "\t,;| :"] == [
-        "tab",
-        "comma",
-        "semicolon",
-        "pipe",
-        "space",
-        "':'",
-    ]
+    names = ("tab", "comma", "semicolon", "pipe", "space", "':'")
+    assert [fields_by(3, delimiter) for delimiter in "\t,;| :"] == [f"3 {name}-separated fields" for name in names]

@@ -3,12 +3,28 @@
 import io
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hmem.errors import DataError
 from hmem.graph.name_search import closest
 
 BUFFER = 1 << 20  # bytes per read
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an error is about: a file, a line of it, or a table in memory, which has no path but a type."""
+
+    path: Path | None
+    line: int | None = None
+    kind: str = ""
+
+    def error(self, problem: str = "", **fields: Any) -> DataError:
+        if self.path is None:
+            return DataError(f"{self.kind}: {problem or DataError(**fields).problem}", **fields)
+        return DataError(problem, path=self.path, line=self.line, **fields)
 
 
 def open_file(path: Path) -> io.BufferedReader:
@@ -18,7 +34,8 @@ def open_file(path: Path) -> io.BufferedReader:
         if stat.S_ISDIR(mode):
             raise DataError(f"{{path}} is a folder; expected a file{_contents(path)}", path=path)
         if not stat.S_ISREG(mode):
-            raise DataError("{path} is a pipe or a device; expected a file, so save its content to one first", path=path)
+            problem = "{path} is a pipe or a device; expected a file, so save its content to one first"
+            raise DataError(problem, path=path)
         return io.BufferedReader(io.FileIO(path), BUFFER)
     except FileNotFoundError:
         raise missing(path) from None
