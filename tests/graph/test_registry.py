@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from platformdirs import user_cache_path
 
 from hmem.errors import ConfigError, DataError, DownloadError, UnknownNameError
 from hmem.graph import registry
@@ -254,16 +255,20 @@ def test_hand_placed_files_do_what_the_error_says(
 def test_the_cache_is_where_the_platform_keeps_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert home() == tmp_path / "home"
     monkeypatch.delenv("HMEM_HOME")
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    for platform, expected in [
-        ("linux", tmp_path / ".cache" / "hmem"),
-        ("darwin", tmp_path / "Library" / "Caches" / "hmem"),
-        ("win32", tmp_path / "AppData" / "Local" / "hmem" / "cache"),
-    ]:
-        monkeypatch.setattr(sys, "platform", platform)
-        assert home() == expected
-    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert home() == tmp_path / "xdg" / "hmem" == user_cache_path("hmem", appauthor=False)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert home() == tmp_path / ".cache" / "hmem"
+    monkeypatch.setitem(sys.modules, "platformdirs", None)  # as on a machine that does not have it
+    assert home() == tmp_path / ".cache" / "hmem"
+
+
+def test_a_cache_of_before_is_still_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HMEM_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert home() == tmp_path / "xdg" / "hmem"
+    (tmp_path / "Library" / "Caches" / "hmem").mkdir(parents=True)
+    assert home() == tmp_path / "Library" / "Caches" / "hmem"

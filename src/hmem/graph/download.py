@@ -2,7 +2,8 @@
 
 Files arrive as `NAME.part` beside the dataset folders. When all of a dataset are there they are turned into canonical
 text, the checksums are compared, and a complete folder is moved into place; only then do the `.part` files go. A
-download that is killed leaves nothing but `.part` files, and the next one goes on from them.
+download that is killed leaves nothing but `.part` files, and the next one goes on from them. (The library pooch begins
+anew each time, and compares the bytes of whole files: the same facts packed anew would be refused.)
 """
 
 import http.client

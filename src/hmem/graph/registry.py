@@ -98,14 +98,18 @@ def cache_folder() -> Path:
 
 
 def home() -> Path:
+    """HMEM_HOME, or the folder of hmem in this platform's cache folder."""
     chosen = os.environ.get("HMEM_HOME")
     if chosen:
         return Path(chosen).expanduser().absolute()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "hmem" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "hmem"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "hmem"
+    before = Path.home() / "Library" / "Caches" / "hmem"  # of hmem 0.1 on macOS, also where XDG_CACHE_HOME is set
+    if sys.platform == "darwin" and before.is_dir():
+        return before
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:
+        return Path.home() / ".cache" / "hmem"
+    return user_cache_path("hmem", appauthor=False)
 
 
 def check_counts(entry: Entry, dataset: Dataset, folder: Path) -> None:
