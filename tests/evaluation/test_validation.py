@@ -68,7 +68,7 @@ def test_a_sample_is_the_same_each_time(toy: Dataset) -> None:
         assert getattr(first.queries, part).tolist() == getattr(second.queries, part).tolist()
     scorer = table_scorer(toy)
     assert first(scorer) == second(scorer) == first(scorer)
-    whole = rank_queries(scorer, queries_of(toy, "valid"), first.known, first.candidates)["all"]
+    whole = rank_queries(scorer, queries_of(toy, "valid"), first.filtered, first.candidates)["all"]
     asked = set(zip(first.queries.entities.tolist(), first.queries.roles.tolist(), strict=True))
     every = queries_of(toy, "valid")
     assert asked <= set(zip(every.entities.tolist(), every.roles.tolist(), strict=True))

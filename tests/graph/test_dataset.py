@@ -154,10 +154,10 @@ def test_the_inference_graph_never_holds_test_facts(toy: Dataset, graph: GraphNa
 
 
 def test_what_is_known(toy: Dataset, gen: Dataset) -> None:
-    assert facts(toy.known().to_triples()) == facts(toy.train) | facts(toy.valid) | facts(toy.test)
-    assert facts(toy.everything()) == facts(toy.known().to_triples())
-    assert len(gen.known().to_triples()) == len(gen.everything()) == 6
-    assert toy.known().num_entities == toy.num_entities
+    assert facts(toy.filter_graph().to_triples()) == facts(toy.train) | facts(toy.valid) | facts(toy.test)
+    assert facts(toy.everything()) == facts(toy.filter_graph().to_triples())
+    assert len(gen.filter_graph().to_triples()) == len(gen.everything()) == 6
+    assert toy.filter_graph().num_entities == toy.num_entities
 
 
 def test_splits_by_name(toy: Dataset) -> None:

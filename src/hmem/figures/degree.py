@@ -145,7 +145,7 @@ def degree_effect(
         queries = queries.sample(sample)
     neighborhoods = dataset.inference_graph(graph)
     degrees = neighborhoods.degrees(queries.entities)
-    known = dataset.known()
+    known = dataset.filter_graph()
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
     curves = []
     for contender in contenders:

@@ -95,7 +95,7 @@ def growth(
     queries = queries_of(dataset, "test", graph)
     if sample is not None:
         queries = queries.sample(sample)
-    known = dataset.known()
+    known = dataset.filter_graph()
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
     found = np.empty((len(contenders), len(protocols), draws, len(shares)))
     for draw in range(draws):

@@ -1,6 +1,6 @@
 """A graph with its splits, and the four questions evaluation asks of them.
 
-Which facts may memories be built from, which answers are known, which entities are candidates, what is asked?
+Which facts are memories built from, which answers are filtered, which entities are candidates, what is asked?
 """
 
 from collections.abc import Mapping
@@ -81,8 +81,8 @@ class Dataset:
     def inference_graph(self, graph: GraphName) -> Neighborhoods:
         return Neighborhoods.build(self.inference_triples(graph), self.num_entities, self.num_relations)
 
-    def known(self) -> Neighborhoods:
-        """Every answer that is true in any split: no rival when another is ranked, in validation as in test."""
+    def filter_graph(self) -> Neighborhoods:
+        """The facts of all splits: their other answers are filtered out of a ranking, in validation as in test."""
         return Neighborhoods.build(self.everything(), self.num_entities, self.num_relations)
 
     def everything(self) -> Triples:
@@ -161,7 +161,7 @@ def _read_column(path: Path) -> list[str]:
 
 
 def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], tuple[str, ...]]:
-    """Take the missing validation or test facts out of train, keeping every entity and relation known to it."""
+    """Take the missing validation or test facts out of train, such that each entity and relation stays in it."""
     missing = [split for split in ("valid", "test") if split not in parts]
     train = parts["train"]
     order = np.random.default_rng(0).permutation(len(train))
