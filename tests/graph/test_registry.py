@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from platformdirs import user_cache_path
 
@@ -167,6 +168,18 @@ def test_folders_and_files_are_loaded_as_such(tmp_path: Path, monkeypatch: pytes
     assert load_dataset("facts.csv", delimiter=";", header=True).num_relations == 1
     with pytest.raises(ConfigError, match="delimiter: only a single file"):
         load_dataset("WN18", delimiter=";")
+
+
+def test_what_is_in_memory_is_read_as_it_is() -> None:
+    rows = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a"), ("a", "r", "c")]
+    frame = pd.DataFrame(rows, columns=["one", "two", "three"])
+    for given in (frame, rows, iter(rows)):
+        assert load_dataset(given).num_entities == 3
+    assert load_dataset(frame, columns=("three", "two", "one")).num_entities == 3
+    with pytest.raises(DataError, match="expected a path, a table, a graph or triples, found a int"):
+        load_dataset(3)
+    with pytest.raises(DataError, match="expected a path, a table, a graph or triples, found a bytes"):
+        load_dataset(b"WN18")
 
 
 @pytest.mark.usefixtures("no_network")

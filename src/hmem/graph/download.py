@@ -47,8 +47,9 @@ class _PassingError(Exception):
     """Another attempt may succeed."""
 
 
-def fetch(entry: Entry, root: Path, progress: Progress | None = None) -> Path:
+def fetch(entry: Entry, root: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Download `entry` into its folder below `root`, and return that folder."""
+    root = Path(root)
     target = root / entry.folder
     if entry.source is None:
         instead = Hint(text=f"{where_to_put(entry, target)}, or {entry.instead}")

@@ -15,7 +15,7 @@ from typing import Literal
 from hmem.errors import ConfigError, DataError, Hint, UnknownNameError
 from hmem.graph.canonical import NAME, TRIPLE, sha256_of_file
 from hmem.graph.catalog import CATALOG, Entry
-from hmem.graph.dataset import Dataset, load_file, load_folder
+from hmem.graph.dataset import Dataset, load_facts, load_folder
 from hmem.graph.download import Progress, fetch, where_to_put
 from hmem.graph.name_search import closest
 from hmem.graph.readers.files import missing
@@ -29,16 +29,20 @@ class Place:
     folder: Path
 
 
-def load_dataset(data: str | os.PathLike[str], *, progress: Progress | None = None, **options: object) -> Dataset:
+def load_dataset(data: object, *, progress: Progress | None = None, **options: object) -> Dataset:
     """The dataset that `data` names: a folder with splits, a single file of facts, or an entry of the registry.
 
-    What exists as a path is taken as a path. `options` say how to read a single file, as in `read_table`.
+    What exists as a path is taken as a path. A table, a graph or triples in memory are read as they are. A single file
+    and what is in memory have no splits: a tenth of their facts is taken out of train for validation and test, as the
+    dataset's `notes` tell. `options` say how to read them, as in `read_table`.
     """
-    if data == "":  # which Path would take for this folder
+    if not isinstance(data, str | os.PathLike):
+        return load_facts(data, **options)
+    if not os.fspath(data):  # which Path would take for this folder
         raise ConfigError(expected="the name of a dataset, a folder or a file", found="an empty string")
     path = Path(data).expanduser()
     if path.is_file():
-        return load_file(path, **options)
+        return load_facts(path, **options)
     if options:
         raise ConfigError(f"{', '.join(options)}: only a single file of facts takes this, and {data} is not one")
     if path.is_dir():

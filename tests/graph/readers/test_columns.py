@@ -28,6 +28,13 @@ TABLE = Place(Path("t"))
         ("head relation type tail", (0, 1, 3)),
         (":START_ID :TYPE :END_ID", (0, 1, 2)),
         ("#head relation tail", (0, 1, 2)),
+        ("source interaction target", (0, 1, 2)),
+        ("subject verb object", (0, 1, 2)),
+        ("entity1 link entity2", (0, 1, 2)),
+        ("head_id relation_type tail_id", (0, 1, 2)),
+        ("Head-Entity Relation-Name Tail-Entity", (0, 1, 2)),
+        ("head_id head relation tail_id tail", (1, 2, 4)),
+        ("_id relation _name", None),
         ("from label type to", None),
         ("from to source target type", None),
         ("head head relation tail", None),
@@ -40,6 +47,7 @@ TABLE = Place(Path("t"))
 )
 def test_headings(names: str, positions: tuple[int, int, int] | None) -> None:
     assert heading(names.split()) == positions
+    assert heading([name.replace("-", " ") for name in names.split()]) == positions
 
 
 def test_columns_by_name_and_position() -> None:

@@ -1,5 +1,6 @@
 """Which three columns of a table are the head, the relation and the tail."""
 
+import re
 from collections.abc import Sequence
 
 from hmem.errors import ConfigError, Hint
@@ -25,10 +26,15 @@ _ENDS = {
     "start": "end",
     "src": "dst",
     "subj": "obj",
-    "start_id": "end_id",
+    "lhs": "rhs",
+    "entity1": "entity2",
+    "entity_1": "entity_2",
+    "node1": "node2",
+    "e1": "e2",
 }
 _RELATIONS = ("relation", "predicate")  # either wins over the other words
-_OTHER_RELATIONS = ("rel", "pred", "relationship", "property", "edge", "edge_type", "label", "type")
+_OTHER_RELATIONS = ("rel", "pred", "relationship", "property", "edge", "link", "verb", "interaction", "label", "type")
+_ADDITION = re.compile(r"(?<=.)_(id|name|entity|node|type|label)$")  # head_id is a head
 _INITIALS = (("h", "r", "t"), ("s", "p", "o"))
 
 
@@ -43,11 +49,15 @@ def check_columns(columns: Columns) -> None:
 def heading(names: Sequence[str]) -> Positions | None:
     """Where the head, the relation and the tail stand, if `names` read like the heading of a table of triples.
 
-    Known, in any case and any order: head/tail, subject/object, source/target, from/to and the like together with
+    These are, in any case and any order: head/tail, subject/object, source/target, from/to and the like together with
     relation, predicate, type and the like; h/r/t; s/p/o. Other columns may stand between them. Two candidates for
-    one place are no heading, save that relation and predicate win over the vaguer words.
+    one place are no heading, save that relation and predicate win over the vaguer words, and head over head_id.
     """
-    words = [name.strip().lstrip("#:").strip().lower() for name in names]
+    words = [re.sub(r"[\s-]+", "_", name.strip().lstrip("#:").strip().lower()) for name in names]
+    return _heading(words) or _heading([_ADDITION.sub("", word) for word in words])
+
+
+def _heading(words: list[str]) -> Positions | None:
     found = [three for three in _INITIALS if set(three) <= set(words)]
     ends = [(head, tail) for head, tail in _ENDS.items() if head in words and tail in words]
     relations = [word for word in _RELATIONS if word in words] or [word for word in _OTHER_RELATIONS if word in words]
