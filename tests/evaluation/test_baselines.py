@@ -94,7 +94,7 @@ def test_noisy_or_of_certain_rules_stays_finite() -> None:
 
 
 @given(facts)
-def test_frequency_counts_who_stands_in_the_role(rows: list[Fact]) -> None:
+def test_frequency_counts_the_fillers_of_the_role(rows: list[Fact]) -> None:
     scores = Frequency(build(rows)).score(*EVERY_QUERY)
     oracle = SetGraph(rows, RELATIONS)
     for row, role in enumerate(EVERY_QUERY[1].tolist()):

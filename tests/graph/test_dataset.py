@@ -1,4 +1,4 @@
-"""A dataset answers what is known, what memories are built from, who may answer, and what is asked."""
+"""A dataset says what memories are built from, which answers are filtered, and which entities are candidates."""
 
 import gzip
 from collections.abc import Callable
@@ -154,7 +154,7 @@ def test_the_inference_graph_never_holds_test_facts(toy: Dataset, graph: GraphNa
     assert not expected & facts(toy.test)
 
 
-def test_what_is_known(toy: Dataset, gen: Dataset) -> None:
+def test_what_is_filtered(toy: Dataset, gen: Dataset) -> None:
     assert facts(toy.filter_graph().to_triples()) == facts(toy.train) | facts(toy.valid) | facts(toy.test)
     assert facts(toy.everything()) == facts(toy.filter_graph().to_triples())
     assert len(gen.filter_graph().to_triples()) == len(gen.everything()) == 6
@@ -251,7 +251,7 @@ names = st.sampled_from("abcdef")
 
 
 @given(st.lists(st.tuples(names, st.sampled_from("rst"), names), min_size=1, max_size=60), st.booleans())
-def test_a_split_on_the_spot_keeps_everyone_in_train(rows: list[Row], has_valid: bool) -> None:
+def test_a_split_on_the_spot_keeps_all_names_in_train(rows: list[Row], has_valid: bool) -> None:
     tables = {"train": table_of(rows), **({"valid": table_of(VALID)} if has_valid else {})}
     dataset = load_tables("any", tables)
     kept, taken = names_of(dataset, dataset.train), names_of(dataset, dataset.test)

@@ -1,4 +1,4 @@
-"""What is known about each public dataset: its size, checksums, licence, citation, and where it comes from.
+"""The public datasets: of each its size, checksums, licence, citation, and where it comes from.
 
 Only facts, and nothing that takes time to import; `registry` finds the files and `download` fetches them.
 """

@@ -59,7 +59,7 @@ def _permutation(stream: np.random.PCG64, size: int) -> Int[np.ndarray, " size"]
     """A random order of 0 … size − 1.
 
     numpy promises that the integers of PCG64 stay the same from version to version, and makes no such promise for
-    `Generator.permutation`; a seed in a paper or a bug report should mean the same split for everyone.
+    `Generator.permutation`; a seed in a paper or a bug report should mean the same split everywhere.
     """
     return np.argsort(stream.random_raw(size), kind="stable")
 

@@ -75,7 +75,7 @@ def _encode(piece: pa.Array, role: str, where: Place) -> pa.Array:
 
 def _as_string(values: pa.Array) -> pa.Array:
     text = values.cast(pa.string())
-    text.validate(full=True)  # whoever made the table may not have checked that it is UTF-8
+    text.validate(full=True)  # Arrow itself does not check that text is UTF-8
     return text
 
 

@@ -8,7 +8,7 @@ from hmem.errors import ConfigError, DataError, Hint
 from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns, heading
 from hmem.graph.readers.files import Place
 from hmem.graph.readers.lines import Lines, open_text
-from hmem.graph.readers.rows import Row, fields_by, rows, split
+from hmem.graph.readers.rows import TextRow, fields_by, rows, split
 
 # What may separate the fields, by kind of file; the first is assumed where the first row does not tell.
 _CANDIDATES = {"tsv": "\t", "csv": ",;|\t", "txt": "\t,;| "}
@@ -70,7 +70,7 @@ def _check_delimiter(delimiter: str, quoted: bool) -> None:
         raise ConfigError("{option} cannot be a quote in CSV", option="delimiter", found=delimiter, hint=no_quoting)
 
 
-def _find_columns(path: Path, first: Row, delimiter: str, has_header: bool, columns: Columns | None) -> Positions:
+def _find_columns(path: Path, first: TextRow, delimiter: str, has_header: bool, columns: Columns | None) -> Positions:
     width = len(first.fields)
     names = first.fields if has_header else None
     place = Place(path, first.number)

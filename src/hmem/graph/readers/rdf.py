@@ -14,7 +14,7 @@ import pyarrow as pa
 from hmem.errors import ConfigError, DataError, Hint
 from hmem.graph.readers.files import BUFFER
 from hmem.graph.readers.lines import open_text
-from hmem.graph.readers.rdf_names import Names
+from hmem.graph.readers.rdf_names import TermNames
 from hmem.graph.readers.table import table_of_ids
 
 # The name that pyoxigraph has for each format, by suffix.
@@ -62,12 +62,12 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
             raise DataError(problem, path=path, line=error.lineno) from None
     if not heads:
         raise DataError(path=path, expected="triples", found="none")
-    chosen = Names(prefixes if iris == "short" else None)
+    chosen = TermNames(prefixes if iris == "short" else None)
     names = pa.array(_name_all(list(ids), chosen, path, format), pa.string())
     return table_of_ids([(heads, names), (relations, names), (tails, names)])
 
 
-def _name_all(terms: Sequence[Any], names: Names, path: Path, format: str) -> list[str]:
+def _name_all(terms: Sequence[Any], names: TermNames, path: Path, format: str) -> list[str]:
     """The names of all terms of a file."""
     oxigraph = _import_pyoxigraph()
     all_labelled = format in ("nt", "nq")

@@ -9,7 +9,7 @@ from hmem.graph.readers.lines import Lines
 _NAMED_DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "space"}
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     number: int  # of the physical line on which it begins
     fields: list[str]
     blank: bool  # nothing but whitespace on the line, and not even three names made of it
@@ -24,12 +24,12 @@ def _delimiter_name(delimiter: str) -> str:
     return _NAMED_DELIMITERS.get(delimiter, repr(delimiter))
 
 
-def rows(lines: Lines, delimiter: str, quoted: bool) -> Iterator[Row]:
+def rows(lines: Lines, delimiter: str, quoted: bool) -> Iterator[TextRow]:
     """Each row of the text, blank lines too; one row is one line unless a quoted field holds a line break."""
     for line in lines:
         number = lines.number
         fields = _split_quoted(line, lines, delimiter) if quoted else split(line, delimiter)
-        yield Row(number, fields, blank=not line.strip() and (len(fields) < 3 or "" in fields))
+        yield TextRow(number, fields, blank=not line.strip() and (len(fields) < 3 or "" in fields))
 
 
 def split(line: str, delimiter: str) -> list[str]:

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from hmem.graph.readers.columns import Columns
-from hmem.graph.readers.explain import scan
 from hmem.graph.readers.layout import Layout, find_layout
 from hmem.graph.readers.lines import BOM, open_text
 from hmem.graph.readers.quotes import QuoteCheck
+from hmem.graph.readers.slow_scan import scan
 from hmem.graph.readers.table import ROLES, TEXT, with_note
 
 _BLOCK = 1 << 22  # bytes parsed at a time (fastest of 1, 4, 8 and 16 MB); a longer row goes to the slow scan

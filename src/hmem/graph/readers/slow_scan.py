@@ -8,7 +8,7 @@ from hmem.errors import DataError
 from hmem.graph.readers.files import Place
 from hmem.graph.readers.layout import Layout
 from hmem.graph.readers.lines import Lines, open_text
-from hmem.graph.readers.rows import Row, fields_by, rows
+from hmem.graph.readers.rows import TextRow, fields_by, rows
 from hmem.graph.readers.table import ROLES, TableBuilder
 
 
@@ -32,7 +32,7 @@ def scan(path: Path, layout: Layout) -> pa.Table:
     return builder.finish()
 
 
-def _what_is_wrong(row: Row, layout: Layout, place: Place) -> DataError:
+def _what_is_wrong(row: TextRow, layout: Layout, place: Place) -> DataError:
     if len(row.fields) != layout.width:
         return place.error(expected=fields_by(layout.width, layout.delimiter), found=len(row.fields))
     role, position = next(
