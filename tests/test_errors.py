@@ -41,7 +41,7 @@ def test_an_error_in_one_line(error: HMemError, line: str) -> None:
 
 
 def test_an_edge_shows_paths_and_hints_its_own_way() -> None:
-    error = ConfigError("{path} exists", path="/home/me/zoo.kb", hint=Hint(option="overwrite"))
+    error = ConfigError("{path} exists", path="/data/zoo.kb", hint=Hint(option="overwrite"))
     assert word(error, lambda path: path.name, lambda hint: f"--{hint.option}") == "zoo.kb exists; --overwrite"
     assert word(error, lambda path: path.name, lambda hint: "") == "zoo.kb exists"
     wrong = ConfigError("{option} is wrong", option="k", found=3)

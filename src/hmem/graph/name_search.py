@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
 LONGEST = 200  # characters; nothing is looked for that is like a longer name
-ALIKE = 0.45  # from which likeness on a name is suggested
+ALIKE = 0.55  # from which likeness on a name is suggested
 MISSPELT = 0.75  # from which likeness on two names may be the same, one of them misspelt
 FEW = 20_000  # names that difflib compares in a few seconds
 BLOCK = 100  # names whose letters are found together
