@@ -53,11 +53,24 @@ def test_no_command_speaks_python(command: Command) -> None:
     said = [
         command("data", "show", "wide.csv").err,
         command("facts", "import", "zoo.kb", "wide.csv").err,
+        command("facts", "import", "zoo.kb", "-", given="a\tb\tc\td\n").err,
         command("facts", "import", "zoo.kb", "a.tsv", "--columns", "a,b").err,
         command("facts", "import", "zoo.kb", "a.tsv", "--delimiter", "ab").err,
         command("facts", "import", "zoo.kb", "a.tsv", "--columns", "a,b,c", "--no-header").err,
     ]
     assert said[0].endswith("for instance: hmem data import or hmem facts import with --columns 0,1,2\n")
+    assert said[2].startswith("hmem: standard input:1: expected 3 tab-separated fields, found 4; name the three")
     for message in said:
         assert message.startswith("hmem: ")
         assert "=" not in message
+
+
+def test_a_first_row_that_may_be_a_heading_is_told(command: Command) -> None:
+    Path("facts.csv").write_text("Who,What,Whom\n" + "".join(f"e{number},r,e{number + 1}\n" for number in range(5)))
+    told = (
+        "the first row of facts.csv was read as a fact (Who, What, Whom); if it is a heading, give the option header\n"
+    )
+    assert command("kb", "create", "zoo.kb", "--facts", "facts.csv").err == told
+    command("kb", "create", "farm.kb")
+    assert command("facts", "import", "farm.kb", "facts.csv").err == told
+    assert command("facts", "import", "farm.kb", "facts.csv", "--header").err == ""
