@@ -106,9 +106,9 @@ def metrics_table(reports: Sequence[Report], title: str | None = None) -> Table:
         table.add_column(name, justify="right")
     table.add_column("MRR range", justify="right")  # pessimistic to optimistic: what ties could hide
     for each in reports:
-        for protocol, values in each.protocols.items():
-            cells = [_metric(name, values[f"both.realistic.{key}"]) for name, key in COLUMNS]
-            low, high = (values[f"both.{kind}.inverse_harmonic_mean_rank"] for kind in ("pessimistic", "optimistic"))
+        for protocol, figures in each.protocols.items():
+            cells = [_figure(name, figures[f"both.realistic.{key}"]) for name, key in COLUMNS]
+            low, high = (figures[f"both.{kind}.inverse_harmonic_mean_rank"] for kind in ("pessimistic", "optimistic"))
             table.add_row(escape(each.label), protocol, *cells, f"{_share(low)}–{_share(high)}")
     return table
 
@@ -132,7 +132,7 @@ def breakdown_table(each: Report, protocol: Protocol, cut: str, rows: int = 12) 
     return table
 
 
-def _metric(name: str, value: float) -> str:
+def _figure(name: str, value: float) -> str:
     return f"{value:,.1f}" if name == "MR" else _share(value)
 
 
