@@ -19,6 +19,7 @@ from hmem.errors import ConfigError, DataError, Hint, HMemError, StoreError, Unk
         (DataError(expected="3 fields", found=2, path="a.tsv", line=7), "a.tsv:7: expected 3 fields, found 2"),
         (ConfigError("{option} must be positive", option="k", found=-1), "k=-1 must be positive"),
         (ConfigError("no such device", option="device", found="tpu"), "no such device"),
+        (UnknownNameError('no entity "{option}"', option="entity", found="{option}"), 'no entity "{option}"'),
         (StoreError("not a model folder", path=Path("m")), "m: not a model folder"),
         (StoreError("{path} is empty", path="zoo.kb"), "zoo.kb is empty"),
         (UnknownNameError('no entity "x{path}"'), 'no entity "x{path}"'),

@@ -50,7 +50,8 @@ class HMemError(Exception):
     ) -> None:
         problem = problem or (f"expected {expected}, found {found}" if expected else "")
         super().__init__(problem)
-        self.problem = problem  # "{path}" and "{option}" in it are worded by the edge; else the path comes before it
+        # Where it names its file it says "{path}", else the path comes before it. It may begin with "{option}".
+        self.problem = problem
         self.path = None if path is None else Path(path)
         self.line = line
         self.option = option
@@ -116,8 +117,8 @@ def word(
 ) -> str:
     """An error as one line, its path, its hint and its option as an edge shows them."""
     line = error.problem
-    if error.option is not None:
-        line = line.replace("{option}", show_option(error.option, error.found))
+    if error.option is not None and line.startswith("{option}"):
+        line = show_option(error.option, error.found) + line.removeprefix("{option}")
     if error.path is not None:
         shown = show_path(error.path)
         place = shown if error.line is None else f"{shown}:{error.line}"

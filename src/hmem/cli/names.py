@@ -59,7 +59,8 @@ def find(names: "Names", typed: str) -> str:
     if not near and names.kind == "relation" and 0 < len(names) <= FEW:
         hint = Hint(text=f"there are {', '.join(map(shown, names))}")
     meant = [shown(name) for name in same or longer or near]
-    raise UnknownNameError(f'no {names.kind} "{shown(typed)}"', suggestions=meant, hint=hint)
+    problem = f'no {names.kind} "{shown(typed)}"'
+    raise UnknownNameError(problem, option=names.kind, found=typed, suggestions=meant, hint=hint)
 
 
 def shown(name: str) -> str:

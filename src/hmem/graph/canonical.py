@@ -45,9 +45,8 @@ def sha256(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def sha256_of_file(path: str | os.PathLike[str], columns: str = TRIPLE) -> str:
+def sha256_of_file(path: Path, columns: str = TRIPLE) -> str:
     """The checksum of a split's canonical text, from a plain or gzipped text file."""
-    path = Path(path)
     raw = path.read_bytes()
     try:
         return sha256(canonical_text(gzip.decompress(raw) if path.suffix == ".gz" else raw, columns))

@@ -79,7 +79,8 @@ class Names:
         found = self._index().get(name)
         if found is None:
             shown = name if len(name) <= 80 else name[:77] + "..."
-            raise UnknownNameError(f'no {self.kind} "{shown}"', suggestions=self.closest(name))
+            near = self.closest(name)
+            raise UnknownNameError(f'no {self.kind} "{shown}"', option=self.kind, found=name, suggestions=near)
         return found
 
     def ids_of(self, names: Sequence[str]) -> Int[np.ndarray, " n"]:

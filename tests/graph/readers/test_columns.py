@@ -88,7 +88,7 @@ def test_columns_that_are_not_there(columns: Columns, error: type[Exception], me
 
 
 def test_names_without_a_heading_and_doubled_names() -> None:
-    with pytest.raises(ConfigError, match='column "a" is a name, but header=False says there are none; give its posi'):
+    with pytest.raises(ConfigError, match='header=False says that columns have no names, but "a" is one; give'):
         find_columns(None, 3, ("a", "b", "c"), TABLE)
     with pytest.raises(DataError, match='t: 2 columns are named "a"; give the position instead'):
         find_columns(["a", "b", "a"], 3, ("a", "b", 2), TABLE)

@@ -90,7 +90,7 @@ def _position(column: str | int, names: Sequence[str] | None, width: int, where:
             raise where.error(f"no column {column}; there are {width}, counted from 0")
         return column
     if names is None:
-        problem = f'column "{column}" is a name, but {{option}} says there are none; give its position'
+        problem = f'{{option}} says that columns have no names, but "{column}" is one; give its position'
         raise ConfigError(problem, option="header", found=False)
     if names.count(column) > 1:
         raise where.error(f'{names.count(column)} columns are named "{column}"; give the position instead')
