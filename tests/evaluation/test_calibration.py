@@ -314,6 +314,30 @@ def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.M
         assert replace(made, any_steps=None, most=None).to_dict() == calibration_of(*found).to_dict()
 
 
+class AloneScorer(TableScorer):
+    """Scores from one table, and log p of each answer by its own evidence from another."""
+
+    def __init__(self, table: torch.Tensor, alone: torch.Tensor | None) -> None:
+        super().__init__(table)
+        self.alone = alone
+
+    def log_alone(self, entities: torch.Tensor, roles: torch.Tensor) -> torch.Tensor | None:
+        return None if self.alone is None else self.alone[entities, roles]
+
+
+def test_an_answer_counts_by_its_own_evidence_where_a_scorer_can_tell() -> None:
+    train, valid = split(2)
+    dataset, table = dataset_of(train, valid), table_scorer(2).table
+    pairs = np.array([(entity, role) for entity in range(ENTITIES) for role in range(2 * RELATIONS)])
+    plain = calibration._outcomes(TableScorer(table), dataset, pairs, 4)
+    cannot = calibration._outcomes(AloneScorer(table, None), dataset, pairs, 4)
+    alone = calibration._outcomes(AloneScorer(table, torch.full_like(table, -2.5)), dataset, pairs, 4)
+    assert cannot.log_p.tolist() == plain.log_p.tolist()
+    assert set(alone.log_p.tolist()) == {-2.5}  # of stored answers too, were they not left out
+    for part in ("is_true", "leads", "question"):  # the same candidates, ranked by their scores
+        assert getattr(alone, part).tolist() == getattr(plain, part).tolist()
+
+
 def test_of_any_question_about_an_entity_less_is_true() -> None:
     """With few roles all of them are asked, and the shares are those of counting."""
     train, valid = split(1)

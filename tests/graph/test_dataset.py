@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hmem.errors import ConfigError, DataError
 from hmem.graph.dataset import Dataset, GraphName, load_facts, load_folder, load_tables
 from hmem.graph.names import Vocabulary
+from hmem.graph.readers import text
 from hmem.graph.triples import Triples, as_triples
 
 Row = tuple[str, str, str]
@@ -224,10 +225,16 @@ def test_a_first_row_that_may_be_a_heading_is_noted(tmp_path: Path) -> None:
     (tmp_path / "facts.csv").write_text(f"head_id,relation_type,tail_id\n{rows}")
     dataset = load_facts(tmp_path / "facts.csv")
     assert (len(dataset.everything()), len(dataset.notes)) == (30, 1)
+    (tmp_path / "facts.csv").write_text(f"head,relation,tail\nWho,What,Whom\n{rows}")  # under a heading
+    assert len(load_facts(tmp_path / "facts.csv").notes) == 1
 
 
-@pytest.mark.parametrize("first", ["Who,r,Whom", "e3,What,Whom", "Who,What,e3"])
-def test_a_first_row_that_shares_a_name_with_others_is_a_fact(first: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["Who,r,Whom", "e29,What,Whom", "Who,What,e29"])
+@pytest.mark.parametrize("block", [1 << 22, 64])
+def test_a_first_row_that_shares_a_name_with_others_is_a_fact(
+    first: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_BLOCK", block)  # bytes; a small one makes a table of many chunks
     rows = "".join(f"e{number},r,e{number + 1}\n" for number in range(30))
     (tmp_path / "facts.csv").write_text(f"{first}\n{rows}")
     assert len(load_facts(tmp_path / "facts.csv").notes) == 1

@@ -29,8 +29,7 @@ def closest(typed: str, names: Iterable[str], limit: int = 3) -> list[str]:
     begin = [position for position, each in enumerate(folded) if each.startswith(wanted)]
     found = heapq.nsmallest(limit, begin, key=lambda position: (len(folded[position]), names[position]))
     if len(found) < limit:
-        alike = _alike(wanted, folded, limit + len(found), ALIKE)
-        found += [position for position in alike if position not in found]
+        found += [position for position in _alike(wanted, folded, limit, ALIKE) if position not in found]
     return [names[position] for position in found[:limit]]
 
 
