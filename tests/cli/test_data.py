@@ -333,7 +333,10 @@ def test_gen_refuses_what_it_cannot_do(run: Run, tmp_path: Path) -> None:
     for arguments, message in [
         (["wordnet-mini", "--out", "full"], "full exists already; choose another folder with --out"),
         (["wordnet-mini", "--out", "full/file"], "full/file exists already; choose another folder with --out"),
-        (["wordnet-mini", "--heldout", "6000"], "--heldout 6000 must be at least 1 and less than the number of entities"),
+        (
+            ["wordnet-mini", "--heldout", "6000"],
+            "--heldout 6000 must be at least 1 and less than the number of entities",
+        ),
         (["wordnet-mini", "--seed", "-1"], "--seed -1 must not be negative"),
     ]:
         code, out, err = run("gen", *arguments)
