@@ -44,7 +44,7 @@ class DotProduct:
 
 
 def ours(dataset: Dataset) -> dict[str, float]:
-    queries, known = queries_of(dataset, "test"), dataset.known()
+    queries, known = queries_of(dataset, "test"), dataset.filter_graph()
     candidates = [Candidates("all", dataset)]
     scorer = DotProduct(dataset)
     seconds = []

@@ -48,9 +48,9 @@ class LoopedRank:
     candidates: int
 
 
-def looped_rank(scores: Sequence[float], target: int, known: Collection[int], among: Iterable[int]) -> LoopedRank:
-    """The definition of a filtered rank: candidates other than the target that are not known answers, one by one."""
-    rivals = [entity for entity in among if entity != target and entity not in known]
+def looped_rank(scores: Sequence[float], target: int, filtered: Collection[int], among: Iterable[int]) -> LoopedRank:
+    """The definition of a filtered rank: candidates other than the target that are not filtered, one by one."""
+    rivals = [entity for entity in among if entity != target and entity not in filtered]
     better = sum(scores[rival] > scores[target] for rival in rivals)
     level = sum(scores[rival] == scores[target] for rival in rivals)
     return LoopedRank(1 + better, 1 + better + level, 1 + len(rivals))

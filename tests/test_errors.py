@@ -16,6 +16,10 @@ from hmem.errors import ConfigError, DataError, Hint, HMemError, StoreError, Unk
             DataError("expected 3 fields, found 2", path="a/train.txt", line=7),
             "a/train.txt:7: expected 3 fields, found 2",
         ),
+        (DataError(expected="3 fields", found=2, path="a.tsv", line=7), "a.tsv:7: expected 3 fields, found 2"),
+        (ConfigError("{option} must be positive", option="k", found=-1), "k=-1 must be positive"),
+        (ConfigError("no such device", option="device", found="tpu"), "no such device"),
+        (UnknownNameError('no entity "{option}"', option="entity", found="{option}"), 'no entity "{option}"'),
         (StoreError("not a model folder", path=Path("m")), "m: not a model folder"),
         (StoreError("{path} is empty", path="zoo.kb"), "zoo.kb is empty"),
         (UnknownNameError('no entity "x{path}"'), 'no entity "x{path}"'),
@@ -38,9 +42,11 @@ def test_an_error_in_one_line(error: HMemError, line: str) -> None:
 
 
 def test_an_edge_shows_paths_and_hints_its_own_way() -> None:
-    error = ConfigError("{path} exists", path="/home/me/zoo.kb", hint=Hint(option="overwrite"))
+    error = ConfigError("{path} exists", path="/data/zoo.kb", hint=Hint(option="overwrite"))
     assert word(error, lambda path: path.name, lambda hint: f"--{hint.option}") == "zoo.kb exists; --overwrite"
     assert word(error, lambda path: path.name, lambda hint: "") == "zoo.kb exists"
+    wrong = ConfigError("{option} is wrong", option="k", found=3)
+    assert word(wrong, str, str, lambda name, value: f"--{name} {value}") == "--k 3 is wrong"
 
 
 def test_fields_survive_another_process() -> None:

@@ -38,7 +38,7 @@ class HMemError(Exception):
 
     def __init__(
         self,
-        problem: str = "",
+        problem: str = "",  # "expected ..., found ..." where only those two are given
         *,
         path: str | os.PathLike[str] | None = None,  # the file or folder it is about
         line: int | None = None,  # of that file, counted from 1
@@ -48,8 +48,10 @@ class HMemError(Exception):
         suggestions: Sequence[str] = (),  # what may have been meant, the likeliest first
         hint: Hint | None = None,
     ) -> None:
+        problem = problem or (f"expected {expected}, found {found}" if expected else "")
         super().__init__(problem)
-        self.problem = problem  # where it names its file it says "{path}"; else the path comes before it
+        # Where it names its file it says "{path}", else the path comes before it. It may begin with "{option}".
+        self.problem = problem
         self.path = None if path is None else Path(path)
         self.line = line
         self.option = option
@@ -59,7 +61,7 @@ class HMemError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return word(self, str, hint_for_python)
+        return word(self, str, hint_for_python, option_for_python)
 
 
 class ConfigError(HMemError):
@@ -102,9 +104,21 @@ class NumericalWarning(UserWarning):
     """Numerical trouble that is survivable; filter it with the standard `warnings` module."""
 
 
-def word(error: HMemError, show_path: Callable[[Path], str], show_hint: Callable[[Hint], str]) -> str:
-    """An error as one line, its paths and its hint as an edge shows them."""
+def option_for_python(name: str, value: object) -> str:
+    """An argument as a caller in Python gives it."""
+    return f"{name}={value!r}"
+
+
+def word(
+    error: HMemError,
+    show_path: Callable[[Path], str],
+    show_hint: Callable[[Hint], str],
+    show_option: Callable[[str, object], str] = option_for_python,
+) -> str:
+    """An error as one line, its path, its hint and its option as an edge shows them."""
     line = error.problem
+    if error.option is not None and line.startswith("{option}"):
+        line = show_option(error.option, error.found) + line.removeprefix("{option}")
     if error.path is not None:
         shown = show_path(error.path)
         place = shown if error.line is None else f"{shown}:{error.line}"
@@ -120,5 +134,5 @@ def word(error: HMemError, show_path: Callable[[Path], str], show_hint: Callable
 
 def hint_for_python(hint: Hint) -> str:
     """A hint as a caller in Python can follow it."""
-    action = f"{hint.option}={hint.value!r}" if hint.option else hint.call or hint.command
+    action = option_for_python(hint.option, hint.value) if hint.option else hint.call or hint.command
     return f"{hint.text}: {action}" if hint.text and action else hint.text or action

@@ -252,7 +252,7 @@ def test_fetch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert fetched == ["UMLS", "GraIL/nell_v1"]
     code, out, err = run("fetch", "Nations", "Nation")
     assert (code, out) == (1, "")
-    assert err.startswith('hmem: no dataset "Nation"; closest: Nations')
+    assert err.startswith('hmem: no dataset "Nation"; did you mean Nations')
     assert fetched == ["UMLS", "GraIL/nell_v1"]  # the misspelt one stopped it before anything was fetched
 
 
@@ -333,8 +333,11 @@ def test_gen_refuses_what_it_cannot_do(run: Run, tmp_path: Path) -> None:
     for arguments, message in [
         (["wordnet-mini", "--out", "full"], "full exists already; choose another folder with --out"),
         (["wordnet-mini", "--out", "full/file"], "full/file exists already; choose another folder with --out"),
-        (["wordnet-mini", "--heldout", "6000"], "heldout=6000 must be at least 1 and less than the number of entities"),
-        (["wordnet-mini", "--seed", "-1"], "seed=-1 must not be negative"),
+        (
+            ["wordnet-mini", "--heldout", "6000"],
+            "--heldout 6000 must be at least 1 and less than the number of entities",
+        ),
+        (["wordnet-mini", "--seed", "-1"], "--seed -1 must not be negative"),
     ]:
         code, out, err = run("gen", *arguments)
         assert (code, out) == (2, "")
@@ -364,7 +367,7 @@ def test_gen_comes_near_the_published_sizes(
 
 def test_a_missing_path_or_name_is_one_line(run: Run) -> None:
     for data, line in [
-        ("WN18R", 'no dataset "WN18R"; closest: WN18RR, WN18, GraIL/WN18RR_v1'),
+        ("WN18R", 'no dataset "WN18R"; did you mean WN18RR, WN18 or GraIL/WN18RR_v1?'),
         ("no/such.tsv", "no/such.tsv: no such file or folder, and no folder no"),
     ]:
         assert run("show", data) == (1, "", f"hmem: {line}\n")

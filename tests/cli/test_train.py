@@ -237,7 +237,7 @@ def test_mistakes_are_one_line_and_leave_nothing(run: Run, arguments: list[str],
 def test_a_misspelt_dataset_leaves_nothing(run: Run) -> None:
     code, out, err = run("train", "WN18R", "--out", "model")
     assert (code, out) == (1, "")
-    assert err.startswith('hmem: no dataset "WN18R"; closest: WN18RR')
+    assert err.startswith('hmem: no dataset "WN18R"; did you mean WN18RR')
     assert not Path("model").exists()
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmem.errors import ConfigError
-from hmem.evaluation.baselines import Chance, Frequency, Rules, make_baseline
+from hmem.evaluation.baselines import Frequency, RandomScores, Rules, make_baseline
 from hmem.evaluation.evaluate import Scorer, evaluate
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.queries import queries_of
@@ -94,7 +94,7 @@ def test_noisy_or_of_certain_rules_stays_finite() -> None:
 
 
 @given(facts)
-def test_frequency_counts_who_stands_in_the_role(rows: list[Fact]) -> None:
+def test_frequency_counts_the_fillers_of_the_role(rows: list[Fact]) -> None:
     scores = Frequency(build(rows)).score(*EVERY_QUERY)
     oracle = SetGraph(rows, RELATIONS)
     for row, role in enumerate(EVERY_QUERY[1].tolist()):
@@ -119,7 +119,7 @@ def test_a_query_scores_the_same_whatever_is_asked_beside_it(name: str, toy: Dat
 
 def test_chance_depends_on_entity_role_and_seed() -> None:
     def row(entity: int, role: int, seed: int) -> torch.Tensor:
-        return Chance(50, seed).score(torch.tensor([entity]), torch.tensor([role]))
+        return RandomScores(50, seed).score(torch.tensor([entity]), torch.tensor([role]))
 
     assert torch.equal(row(1, 2, 0), row(1, 2, 0))
     for other in ((2, 2, 0), (1, 1, 0), (2, 1, 0), (1, 2, 1)):
@@ -133,7 +133,7 @@ def test_the_seed_reaches_chance(toy: Dataset) -> None:
 
 
 def test_chance_is_uniform() -> None:
-    scores = Chance(2_000).score(torch.arange(50), torch.zeros(50, dtype=torch.int64))
+    scores = RandomScores(2_000).score(torch.arange(50), torch.zeros(50, dtype=torch.int64))
     assert 0 <= scores.min() < 0.001
     assert 0.999 < scores.max() < 1
     assert scores.mean().item() == pytest.approx(0.5, abs=0.01)

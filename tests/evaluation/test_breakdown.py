@@ -89,7 +89,7 @@ def test_degrees_come_in_order_and_relations_by_count() -> None:
     assert list(cuts["relation"]) == ["t", "s"]
 
 
-def test_the_inference_graph_decides_who_is_linked(toy: Dataset) -> None:
+def test_the_inference_graph_decides_what_is_linked(toy: Dataset) -> None:
     """fox similar_to dog is asked, and dog similar_to fox is a validation fact."""
     fox, dog = toy.vocab.entities.ids_of(["fox.n.01", "dog.n.01"])
     query = Queries(*(np.array([number]) for number in (fox, 0, dog, 0)))

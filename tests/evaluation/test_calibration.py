@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import CheckpointError, DataError
-from hmem.evaluation import calibration
+from hmem.evaluation import calibration, evaluate
 from hmem.evaluation.calibration import Calibration, calibrate, calibration_of, log_probabilities
 from hmem.evaluation.isotonic import BINS, expected_calibration_error, isotonic
 from hmem.graph.dataset import Dataset
@@ -56,9 +56,9 @@ def test_the_steps_are_the_monotone_function_nearest_to_the_marks(marks: list[tu
 def test_a_likelier_candidate_is_never_less_probable_and_nothing_is_certain(
     marks: list[tuple[int, bool]], others: list[float]
 ) -> None:
-    chances = isotonic(*columns(marks))(np.sort(np.array(others)))
-    assert (np.diff(chances) >= 0).all()
-    assert ((chances > 0) & (chances < 1)).all()
+    found = isotonic(*columns(marks))(np.sort(np.array(others)))
+    assert (np.diff(found) >= 0).all()
+    assert ((found > 0) & (found < 1)).all()
 
 
 def test_the_ends_stay_away_from_certainty_by_what_they_were_counted_from() -> None:
@@ -105,12 +105,12 @@ def test_neighboring_floats_stay_apart() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=60))
 def test_the_error_is_that_of_a_loop_over_bins(pairs: list[tuple[float, bool]]) -> None:
-    chance, is_true = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    probability, is_true = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
     gaps = dict.fromkeys(range(BINS), 0.0)
     for value, truth in pairs:
         below, level = sum(other < value for other, _ in pairs), sum(other == value for other, _ in pairs)
         gaps[min(int((below + level / 2) * BINS / len(pairs)), BINS - 1)] += value - truth
-    assert expected_calibration_error(chance, is_true) == pytest.approx(
+    assert expected_calibration_error(probability, is_true) == pytest.approx(
         sum(map(abs, gaps.values())) / len(pairs), abs=1e-12
     )
 
@@ -148,13 +148,13 @@ def test_each_half_of_the_questions_is_judged_by_the_other() -> None:
     made = calibration_of(log_p, is_true, leads, question, seed=3)
     first = set((100 + np.flatnonzero(np.random.default_rng(3).permutation(21) % 2)).tolist())
     in_first = np.array([each in first for each in question.tolist()])
-    chance = np.empty(len(question))
+    probability = np.empty(len(question))
     for mine in (in_first, ~in_first):
         for kind in (leads, ~leads):
             steps = isotonic(log_p[~mine & kind], is_true[~mine & kind])
-            chance[mine & kind] = steps(log_p[mine & kind])
-    assert made.error == expected_calibration_error(chance, is_true)
-    assert made.top_error == expected_calibration_error(chance[leads], is_true[leads])
+            probability[mine & kind] = steps(log_p[mine & kind])
+    assert made.error == expected_calibration_error(probability, is_true)
+    assert made.top_error == expected_calibration_error(probability[leads], is_true[leads])
 
 
 def test_first_answers_have_steps_of_their_own() -> None:
@@ -171,7 +171,7 @@ def test_first_answers_have_steps_of_their_own() -> None:
     assert older.probability(np.array([-0.1]), np.array([True])) == pytest.approx(other)
 
 
-def test_where_nobody_comes_second_all_are_first() -> None:
+def test_where_all_answers_are_first_the_others_have_their_steps() -> None:
     log_p = np.linspace(-4, 0, 40)
     made = calibration_of(log_p, log_p > -1, np.ones(40, dtype=bool), np.arange(40))
     assert made.probability(log_p, log_p > 0).tolist() == made.probability(log_p, log_p < 1).tolist()
@@ -210,7 +210,7 @@ def test_json_gives_back_the_same_probabilities() -> None:
 def test_the_largest_of_each_role_are_those_of_a_loop(facts: list[tuple[int, int, int]]) -> None:
     graph = Neighborhoods.build(as_triples(facts), 6, 3)
     expected = [max(len(graph.answers(entity, role)) for entity in range(6)) for role in range(6)]
-    assert calibration.largest(graph).tolist() == expected
+    assert calibration.most_per_role(graph).tolist() == expected
 
 
 def test_it_speaks_of_entities_about_as_large_as_those_of_training() -> None:
@@ -266,8 +266,8 @@ def test_distances_become_log_probabilities_and_log_probabilities_stay() -> None
         assert (log_p[excluded] == -torch.inf).all()
         if name == "recall":
             assert torch.allclose(log_p[~excluded], scores[~excluded])
-    everyone = torch.ones(1, 3, dtype=torch.bool)
-    assert log_probabilities(torch.zeros(1, 3), everyone).tolist() == [[-np.inf] * 3]
+    all_entities = torch.ones(1, 3, dtype=torch.bool)
+    assert log_probabilities(torch.zeros(1, 3), all_entities).tolist() == [[-np.inf] * 3]
 
 
 def dataset_of(train: list[tuple[int, int, int]], valid: list[tuple[int, int, int]] | None = None) -> Dataset:
@@ -290,7 +290,7 @@ def table_scorer(seed: int) -> TableScorer:
 @pytest.mark.parametrize("budget", [None, 1])
 def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if budget is not None:
-        monkeypatch.setattr(calibration, "BUDGET", budget)
+        monkeypatch.setattr(evaluate, "BUDGET", budget)
     for seed in range(4):
         train, valid = split(seed)
         scorer, stored, asked = table_scorer(seed), SetGraph(train, RELATIONS), SetGraph(valid, RELATIONS)
@@ -303,7 +303,7 @@ def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.M
             best = sorted(zip(log_p, rivals, strict=True), reverse=True)[:4]
             marks = [(value, x in asked.answers(entity, role), number) for value, x in best]
             expected += [(*mark, place == 0) for place, mark in enumerate(marks)]
-        found = calibration._look(scorer, dataset_of(train, valid), np.array(questions), 4)
+        found = calibration._outcomes(scorer, dataset_of(train, valid), np.array(questions), 4)
         assert found[0].tolist() == pytest.approx([mark[0] for mark in expected], abs=1e-12)
         assert found[1].tolist() == [mark[1] for mark in expected]
         assert found[2].tolist() == [mark[3] for mark in expected]
@@ -314,6 +314,30 @@ def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.M
         assert replace(made, any_steps=None, most=None).to_dict() == calibration_of(*found).to_dict()
 
 
+class AloneScorer(TableScorer):
+    """Scores from one table, and log p of each answer by its own evidence from another."""
+
+    def __init__(self, table: torch.Tensor, alone: torch.Tensor | None) -> None:
+        super().__init__(table)
+        self.alone = alone
+
+    def log_alone(self, entities: torch.Tensor, roles: torch.Tensor) -> torch.Tensor | None:
+        return None if self.alone is None else self.alone[entities, roles]
+
+
+def test_an_answer_counts_by_its_own_evidence_where_a_scorer_can_tell() -> None:
+    train, valid = split(2)
+    dataset, table = dataset_of(train, valid), table_scorer(2).table
+    pairs = np.array([(entity, role) for entity in range(ENTITIES) for role in range(2 * RELATIONS)])
+    plain = calibration._outcomes(TableScorer(table), dataset, pairs, 4)
+    cannot = calibration._outcomes(AloneScorer(table, None), dataset, pairs, 4)
+    alone = calibration._outcomes(AloneScorer(table, torch.full_like(table, -2.5)), dataset, pairs, 4)
+    assert cannot.log_p.tolist() == plain.log_p.tolist()
+    assert set(alone.log_p.tolist()) == {-2.5}  # of stored answers too, were they not left out
+    for part in ("is_true", "leads", "question"):  # the same candidates, ranked by their scores
+        assert getattr(alone, part).tolist() == getattr(plain, part).tolist()
+
+
 def test_of_any_question_about_an_entity_less_is_true() -> None:
     """With few roles all of them are asked, and the shares are those of counting."""
     train, valid = split(1)
@@ -321,9 +345,9 @@ def test_of_any_question_about_an_entity_less_is_true() -> None:
     made = calibrate(scorer, dataset_of(train, valid))
     assert made is not None
     assert made.any_steps is not None
-    everybody = sorted({end for head, _, tail in valid for end in (head, tail)})
+    asked_about = sorted({end for head, _, tail in valid for end in (head, tail)})
     log_p, is_true = [], []
-    for entity in everybody:
+    for entity in asked_about:
         for role in range(2 * RELATIONS):
             rivals = [x for x in range(ENTITIES) if x not in stored.answers(entity, role)]
             scores = scorer.table[entity, role, rivals]
@@ -340,7 +364,7 @@ def test_of_any_question_about_an_entity_less_is_true() -> None:
 
 def test_a_few_roles_stand_for_all() -> None:
     asked = np.array([(4, 0), (4, 7), (9, 3)])
-    pairs, weights = calibration._any_questions(asked, 100, 0)
+    pairs, weights = calibration._every_role(asked, 100, 0)
     assert len(np.unique(pairs, axis=0)) == len(pairs) == 2 + 8 + 1 + 8
     for entity, roles in ((4, {0, 7}), (9, {3})):
         mine = pairs[:, 0] == entity
@@ -372,7 +396,7 @@ def test_of_held_out_entities_only_their_side_is_asked_and_only_others_answer(to
         heldout=np.array([fox]),
     )
     table = torch.zeros(toy.num_entities, toy.num_roles, toy.num_entities)
-    table[:, :, fox] = 9.0  # nobody may answer with it
+    table[:, :, fox] = 9.0  # which is no candidate
     table[:, :, dog] = 5.0
     scorer = TableScorer(table)
     made = calibrate(scorer, heldout)
@@ -380,7 +404,7 @@ def test_of_held_out_entities_only_their_side_is_asked_and_only_others_answer(to
     assert {entity for entity, _ in scorer.asked} == {fox}
     assert made.questions == 2
     assert made.probability(np.zeros(1), np.ones(1, dtype=bool))[0] < 0.9  # the dog is the answer to one of two
-    log_p, is_true, _, _ = calibration._look(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
+    log_p, is_true, _, _ = calibration._outcomes(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
     assert len(log_p) <= toy.num_roles * (toy.num_entities - 1)
     assert is_true.sum() == 2
 

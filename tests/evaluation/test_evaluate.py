@@ -75,7 +75,7 @@ def problems(draw: st.DrawFn) -> Problem:
     return Problem(draw(facts), valid, test, draw(facts), heldout, draw(st.integers(0, 2**32 - 1)))
 
 
-def by_loop(problem: Problem, queries: Queries, known: SetGraph, protocol: Protocol) -> list[tuple[int, int, int]]:
+def by_loop(problem: Problem, queries: Queries, filtered: SetGraph, protocol: Protocol) -> list[tuple[int, int, int]]:
     dataset, table = problem.dataset, problem.table
     ranks = []
     asked = (column.tolist() for column in (queries.entities, queries.roles, queries.targets))
@@ -89,7 +89,7 @@ def by_loop(problem: Problem, queries: Queries, known: SetGraph, protocol: Proto
                 for head, relation, tail in dataset.everything().tolist()
                 if relation == role % RELATIONS
             }
-        each = looped_rank(table[entity, role].tolist(), target, set(known.answers(entity, role)), among)
+        each = looped_rank(table[entity, role].tolist(), target, set(filtered.answers(entity, role)), among)
         ranks.append((each.optimistic, each.pessimistic, each.candidates))
     return ranks
 
@@ -104,8 +104,8 @@ def listed(ranks: Ranks) -> list[tuple[int, ...]]:
 def test_filtered_ranks_equal_the_definition(problem: Problem, budget: int, split: Split) -> None:
     dataset = problem.dataset
     queries = queries_of(dataset, split)
-    known = problem.train + problem.valid + problem.test + (problem.observed if problem.heldout is not None else [])
-    oracle = SetGraph(known, RELATIONS)
+    filtered = problem.train + problem.valid + problem.test + (problem.observed if problem.heldout is not None else [])
+    oracle = SetGraph(filtered, RELATIONS)
     ranks = evaluate(TableScorer(problem.table), dataset, queries, budget=budget)
     assert list(ranks) == list(PROTOCOLS)
     for protocol, found in ranks.items():
@@ -199,7 +199,7 @@ def ranked(dataset: Dataset, scores: list[float], entity: int, role: int) -> dic
 
 def test_several_answers_of_one_query_are_no_rivals() -> None:
     dataset = dataset_of(train=[(0, 0, 5)], test=[(0, 0, 1), (0, 0, 2), (0, 0, 3)])
-    # 5 is known, 4 is a rival; 1, 2 and 3 are each ranked without the other two
+    # 5 is filtered, 4 is a rival; 1, 2 and 3 are each ranked without the other two
     ranks = ranked(dataset, [0.0, 9.0, 8.0, 1.0, 2.0, 10.0], 0, RELATIONS)
     assert ranks["all"] == [(1, 1, 3), (1, 1, 3), (2, 2, 3)]
 
@@ -211,11 +211,11 @@ def test_new_entities_are_no_candidates() -> None:
     assert ranks["typed"] == [(1, 1, 1)]
 
 
-def test_a_known_answer_that_is_no_candidate_is_not_subtracted() -> None:
-    """The new entity 4 is a known answer and scores above the truth, but was never among the rivals."""
+def test_a_filtered_answer_that_is_no_candidate_is_not_subtracted() -> None:
+    """The new entity 4 is filtered and scores above the truth, but was never among the rivals."""
     dataset = dataset_of(train=[(0, 0, 2)], observed=[(5, 0, 4), (5, 0, 3)], test=[(5, 0, 1)], heldout={4, 5})
     ranks = ranked(dataset, [2.0, 1.0, 1.0, 9.0, 9.0, 9.0], 5, RELATIONS)
-    assert ranks["all"] == [(2, 3, 3)]  # of 0, 1, 2; 3 is known
+    assert ranks["all"] == [(2, 3, 3)]  # of 0, 1, 2; 3 is filtered
     assert ranks["typed"] == [(1, 2, 2)]  # of 1, 2
 
 

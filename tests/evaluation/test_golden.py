@@ -46,9 +46,9 @@ def test_a_peers_ranks_and_metrics(name: str, budget: int, shared: Callable[[str
     )
     table = torch.cat([by_fact.transpose(0, 2), by_fact], dim=1)  # (E, 2R, E): of a tail its heads, of a head its tails
     nothing = Neighborhoods.build(as_triples([]), dataset.num_entities, dataset.num_relations)
-    known = dataset.known() if case["filtered"] else nothing
+    filtered = dataset.filter_graph() if case["filtered"] else nothing
     queries = queries_of(dataset, "test")
-    ranks = rank_queries(TableScorer(table), queries, known, [Candidates("all", dataset)], budget=budget)["all"]
+    ranks = rank_queries(TableScorer(table), queries, filtered, [Candidates("all", dataset)], budget=budget)["all"]
 
     expected = case["expected"]
     figures = metrics(ranks, queries.sides)

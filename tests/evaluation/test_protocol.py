@@ -21,10 +21,10 @@ def test_the_protocols() -> None:
 
 
 def test_all_is_everyone(toy: Dataset) -> None:
-    everyone = Candidates("all", toy)
-    assert everyone.num_entities == toy.num_entities
-    assert not everyone.depends_on_role
-    assert all(everyone.of(role) is None for role in range(toy.num_roles))
+    every_entity = Candidates("all", toy)
+    assert every_entity.num_entities == toy.num_entities
+    assert not every_entity.depends_on_role
+    assert all(every_entity.of(role) is None for role in range(toy.num_roles))
 
 
 def test_typed_is_who_was_seen_in_that_slot(toy: Dataset) -> None:
@@ -59,7 +59,7 @@ def test_candidates_equal_the_definition(
         heads = {head for head, other, _ in everywhere if other == relation}
         tails = {tail for _, other, tail in everywhere if other == relation}
         for role, seen in ((relation, heads), (relation + RELATIONS, tails)):
-            typed, everyone = in_typed.of(role), in_all.of(role)
+            typed, all_ids = in_typed.of(role), in_all.of(role)
             assert typed is not None
             assert typed.tolist() == sorted(seen & allowed)
-            assert (list(range(ENTITIES)) if everyone is None else everyone.tolist()) == sorted(allowed)
+            assert (list(range(ENTITIES)) if all_ids is None else all_ids.tolist()) == sorted(allowed)

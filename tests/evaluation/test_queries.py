@@ -78,8 +78,8 @@ def test_a_sample_is_fixed_and_in_order(rows: list[Fact], count: int, seed: int)
     queries = both_sides(as_triples([(*row[:2], position) for position, row in enumerate(rows)]), RELATIONS)
     sample = queries.sample(count, seed)
     assert len(sample) == min(count, len(queries))
-    everyone = iter(rows_of(queries))
-    assert all(row in everyone for row in rows_of(sample))  # `in` moves the iterator on, so this needs the same order
+    all_rows = iter(rows_of(queries))
+    assert all(row in all_rows for row in rows_of(sample))  # `in` moves the iterator on, so this needs the same order
     assert rows_of(queries.sample(count, seed)) == rows_of(sample)
 
 

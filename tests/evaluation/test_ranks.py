@@ -19,7 +19,7 @@ VALUES = [-math.inf, -1.0, 0.0, 0.5, 2.0, math.inf]  # few, so that ties are the
 class Problem(NamedTuple):
     scores: list[list[float]]
     targets: list[int]
-    known: list[set[int]]  # may hold the target, which is not a rival of itself either way
+    filtered: list[set[int]]  # may hold the target, which is not a rival of itself either way
 
 
 @st.composite
@@ -32,13 +32,15 @@ def problems(draw: st.DrawFn, values: tuple[float, ...] = tuple(VALUES)) -> Prob
         )
     )
     targets = draw(st.lists(some, min_size=queries, max_size=queries))
-    known = draw(st.lists(st.sets(some), min_size=queries, max_size=queries))
-    return Problem(scores, targets, known)  # fmt: skip
+    filtered = draw(st.lists(st.sets(some), min_size=queries, max_size=queries))
+    return Problem(scores, targets, filtered)  # fmt: skip
 
 
 def rank(problem: Problem, kind: torch.dtype = torch.float32) -> tuple[list[int], list[int]]:
     scores = torch.tensor(problem.scores, dtype=kind)
-    others = [(row, entity) for row, own in enumerate(problem.known) for entity in sorted(own - {problem.targets[row]})]
+    others = [
+        (row, entity) for row, own in enumerate(problem.filtered) for entity in sorted(own - {problem.targets[row]})
+    ]
     query, entity = torch.tensor(others, dtype=torch.int64).reshape(-1, 2).T
     true_scores = scores[torch.arange(len(scores)), torch.tensor(problem.targets)]
     optimistic, pessimistic = filtered_ranks(scores, true_scores, query, scores[query, entity])
@@ -49,8 +51,8 @@ def rank(problem: Problem, kind: torch.dtype = torch.float32) -> tuple[list[int]
 @given(problems(), st.sampled_from([torch.float32, torch.float64, torch.bfloat16, torch.float16]))
 def test_ranks_equal_the_definition(problem: Problem, kind: torch.dtype) -> None:
     expected = [
-        looped_rank(row, target, known, range(len(row)))
-        for row, target, known in zip(problem.scores, problem.targets, problem.known, strict=True)
+        looped_rank(row, target, filtered, range(len(row)))
+        for row, target, filtered in zip(problem.scores, problem.targets, problem.filtered, strict=True)
     ]
     assert rank(problem, kind) == (
         [each.optimistic for each in expected],
@@ -66,7 +68,7 @@ def test_ranks_lie_between_1_and_the_number_of_candidates(problem: Problem) -> N
 
 @given(problems())
 def test_filtering_never_makes_a_rank_worse(problem: Problem) -> None:
-    raw = rank(problem._replace(known=[set() for _ in problem.known]))
+    raw = rank(problem._replace(filtered=[set() for _ in problem.filtered]))
     for kind, unfiltered in zip(rank(problem), raw, strict=True):
         assert all(rank <= rank_raw for rank, rank_raw in zip(kind, unfiltered, strict=True))
 

@@ -24,19 +24,19 @@ def table_scorer(dataset: Dataset, seed: int = 0) -> TableScorer:
 
 def looped_mrr(dataset: Dataset, scorer: TableScorer) -> float:
     """Filtered by what is true in any split: an answer that test holds is no mistake."""
-    known = SetGraph(map(tuple, dataset.everything().tolist()), dataset.num_relations)
+    filtered = SetGraph(map(tuple, dataset.everything().tolist()), dataset.num_relations)
     queries = both_sides(dataset.valid, dataset.num_relations)
     inverse = []
     for entity, role, target in zip(queries.entities, queries.roles, queries.targets, strict=True):
         scores = scorer.table[entity, role].tolist()
-        answers = known.answers(int(entity), int(role))
+        answers = filtered.answers(int(entity), int(role))
         rank = looped_rank(scores, int(target), answers, range(dataset.num_entities))
         inverse.append(2 / (rank.optimistic + rank.pessimistic))
     return float(np.mean(inverse))
 
 
 def test_is_the_mrr_of_a_loop() -> None:
-    """On graphs whose splits share many questions, so that it matters which answers are known."""
+    """On graphs whose splits share many questions, so that it matters which answers are filtered."""
     for seed in range(5):
         facts = as_triples(random_facts(seed, facts=60))[np.random.default_rng(seed).permutation(40)]
         vocab = Vocabulary(map(str, range(ENTITIES)), map(str, range(RELATIONS)))
@@ -68,7 +68,7 @@ def test_a_sample_is_the_same_each_time(toy: Dataset) -> None:
         assert getattr(first.queries, part).tolist() == getattr(second.queries, part).tolist()
     scorer = table_scorer(toy)
     assert first(scorer) == second(scorer) == first(scorer)
-    whole = rank_queries(scorer, queries_of(toy, "valid"), first.known, first.candidates)["all"]
+    whole = rank_queries(scorer, queries_of(toy, "valid"), first.filtered, first.candidates)["all"]
     asked = set(zip(first.queries.entities.tolist(), first.queries.roles.tolist(), strict=True))
     every = queries_of(toy, "valid")
     assert asked <= set(zip(every.entities.tolist(), every.roles.tolist(), strict=True))

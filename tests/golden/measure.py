@@ -55,7 +55,7 @@ def measure(name: str) -> dict[str, Any]:
     outcome = train(RUNS[name], data.train, data.num_entities, data.num_relations, hooks=Hooks(progress=told.append))
     scorer = ModelScorer(outcome.model, FrozenIndex(data.inference_graph("train")))
     queries = queries_of(data, "test")
-    ranks = rank_queries(scorer, queries, data.known(), [Candidates("all", data)])["all"]
+    ranks = rank_queries(scorer, queries, data.filter_graph(), [Candidates("all", data)])["all"]
     scores = scorer.score(torch.from_numpy(queries.entities), torch.from_numpy(queries.roles))  # (Q, E)
     best = scores.topk(3, dim=1)
     targets = torch.from_numpy(queries.targets)[:, None]

@@ -1,18 +1,20 @@
-"""A dataset answers what is known, what memories are built from, who may answer, and what is asked."""
+"""A dataset says what memories are built from, which answers are filtered, and which entities are candidates."""
 
 import gzip
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import ConfigError, DataError
-from hmem.graph.dataset import Dataset, GraphName, load_file, load_folder, load_tables
+from hmem.graph.dataset import Dataset, GraphName, load_facts, load_folder, load_tables
 from hmem.graph.names import Vocabulary
+from hmem.graph.readers import text
 from hmem.graph.triples import Triples, as_triples
 
 Row = tuple[str, str, str]
@@ -153,11 +155,11 @@ def test_the_inference_graph_never_holds_test_facts(toy: Dataset, graph: GraphNa
     assert not expected & facts(toy.test)
 
 
-def test_what_is_known(toy: Dataset, gen: Dataset) -> None:
-    assert facts(toy.known().to_triples()) == facts(toy.train) | facts(toy.valid) | facts(toy.test)
-    assert facts(toy.everything()) == facts(toy.known().to_triples())
-    assert len(gen.known().to_triples()) == len(gen.everything()) == 6
-    assert toy.known().num_entities == toy.num_entities
+def test_what_is_filtered(toy: Dataset, gen: Dataset) -> None:
+    assert facts(toy.filter_graph().to_triples()) == facts(toy.train) | facts(toy.valid) | facts(toy.test)
+    assert facts(toy.everything()) == facts(toy.filter_graph().to_triples())
+    assert len(gen.filter_graph().to_triples()) == len(gen.everything()) == 6
+    assert toy.filter_graph().num_entities == toy.num_entities
 
 
 def test_splits_by_name(toy: Dataset) -> None:
@@ -174,17 +176,73 @@ def test_a_graph_is_train_or_train_and_valid() -> None:
 def test_a_single_file_is_split_on_the_spot(tmp_path: Path) -> None:
     rows = [(f"e{head}", "r", f"e{tail}") for head in range(10) for tail in range(10)]
     write(tmp_path / "facts.tsv", rows)
-    dataset = load_file(tmp_path / "facts.tsv")
+    dataset = load_facts(tmp_path / "facts.tsv")
     assert dataset.name == "facts.tsv"
     assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (90, 5, 5)
     assert dataset.notes == ("no valid or test file: 5 for valid and 5 for test taken from train at random (seed 0)",)
-    again = load_file(tmp_path / "facts.tsv")
+    again = load_facts(tmp_path / "facts.tsv")
     assert all(np.array_equal(again.split(split), dataset.split(split)) for split in ("train", "valid", "test"))
+
+
+def test_a_table_in_memory_is_split_like_a_file() -> None:
+    rows = [(f"e{head}", "r", f"e{tail}") for head in range(10) for tail in range(10)]
+    frame = pd.DataFrame(rows, columns=["from", "type", "to"])
+    for dataset, name in ((load_facts(frame), "DataFrame"), (load_facts(rows), "list")):
+        assert dataset.name == name
+        assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (90, 5, 5)
+        assert "5 for valid and 5 for test taken from train" in dataset.notes[0]
+
+
+def test_a_dataset_shows_its_sizes_and_notes() -> None:
+    rows = [(f"e{head}", "r", f"e{tail}") for head in range(10) for tail in range(10)]
+    assert repr(load_facts(rows)) == (
+        "Dataset('list': 10 entities, 1 relations, 90 train, 5 valid, 5 test; "
+        "no valid or test file: 5 for valid and 5 for test taken from train at random (seed 0))"
+    )
+
+
+def test_a_path_may_be_a_string(tmp_path: Path) -> None:
+    for split, rows in (("train", TRAIN), ("valid", VALID), ("test", TEST)):
+        write(tmp_path / f"{split}.tsv", rows)
+    assert load_folder(str(tmp_path)).name == tmp_path.name
+    assert load_facts(str(tmp_path / "train.tsv")).name == "train.tsv"
+    with pytest.raises(DataError, match="nowhere: no such file or folder"):
+        load_folder(str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match=r"train\.tsv: expected a folder, found a file"):
+        load_folder(str(tmp_path / "train.tsv"))
+
+
+def test_a_first_row_that_may_be_a_heading_is_noted(tmp_path: Path) -> None:
+    rows = "".join(f"e{number},r,e{number + 1}\n" for number in range(30))
+    (tmp_path / "facts.csv").write_text(f"Who,What,Whom\n{rows}")
+    dataset = load_facts(tmp_path / "facts.csv")
+    assert dataset.notes[0] == (
+        "the first row of facts.csv was read as a fact (Who, What, Whom); if it is a heading, give the option header"
+    )
+    assert ("Who", "What", "Whom") in names_of(dataset, dataset.everything())
+    assert len(load_facts(tmp_path / "facts.csv", header=True).notes) == 1  # about the splits
+    assert len(load_facts(tmp_path / "facts.csv", header=False).notes) == 1
+    (tmp_path / "facts.csv").write_text(f"head_id,relation_type,tail_id\n{rows}")
+    dataset = load_facts(tmp_path / "facts.csv")
+    assert (len(dataset.everything()), len(dataset.notes)) == (30, 1)
+    (tmp_path / "facts.csv").write_text(f"head,relation,tail\nWho,What,Whom\n{rows}")  # under a heading
+    assert len(load_facts(tmp_path / "facts.csv").notes) == 1
+
+
+@pytest.mark.parametrize("first", ["Who,r,Whom", "e29,What,Whom", "Who,What,e29"])
+@pytest.mark.parametrize("block", [1 << 22, 64])
+def test_a_first_row_that_shares_a_name_with_others_is_a_fact(
+    first: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_BLOCK", block)  # bytes; a small one makes a table of many chunks
+    rows = "".join(f"e{number},r,e{number + 1}\n" for number in range(30))
+    (tmp_path / "facts.csv").write_text(f"{first}\n{rows}")
+    assert len(load_facts(tmp_path / "facts.csv").notes) == 1
 
 
 def test_options_reach_the_reader(tmp_path: Path) -> None:
     (tmp_path / "facts.csv").write_text("kind;from;to\nr;a;b\n")
-    dataset = load_file(tmp_path / "facts.csv", delimiter=";", header=True, columns=("from", "kind", "to"))
+    dataset = load_facts(tmp_path / "facts.csv", delimiter=";", header=True, columns=("from", "kind", "to"))
     assert names_of(dataset, dataset.everything()) == [("a", "r", "b")]
 
 
@@ -200,7 +258,7 @@ names = st.sampled_from("abcdef")
 
 
 @given(st.lists(st.tuples(names, st.sampled_from("rst"), names), min_size=1, max_size=60), st.booleans())
-def test_a_split_on_the_spot_keeps_everyone_in_train(rows: list[Row], has_valid: bool) -> None:
+def test_a_split_on_the_spot_keeps_all_names_in_train(rows: list[Row], has_valid: bool) -> None:
     tables = {"train": table_of(rows), **({"valid": table_of(VALID)} if has_valid else {})}
     dataset = load_tables("any", tables)
     kept, taken = names_of(dataset, dataset.train), names_of(dataset, dataset.test)

@@ -117,7 +117,7 @@ def test_a_negative_seed_is_refused() -> None:
         split_heldout(random_triples(0, 20, 100), 20, 3, seed=-1)
 
 
-@pytest.mark.parametrize(("entity", "message"), [(20, "to 20, expected 0 to 19"), (-1, "from -1 to")])
+@pytest.mark.parametrize(("entity", "message"), [(20, "from 0 to 19, found those from 0 to 20"), (-1, "from -1 to")])
 def test_ids_out_of_range_are_refused(entity: int, message: str) -> None:
     triples = random_triples(0, 20, 100)
     triples[7, 2] = entity

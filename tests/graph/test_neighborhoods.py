@@ -31,15 +31,15 @@ def edges(graph: Neighborhoods, entity: int) -> list[tuple[int, int]]:
 
 def assert_holds(graph: Neighborhoods, oracle: SetGraph) -> None:
     """Everything that can be asked of `graph` is as in `oracle`."""
-    everyone = np.arange(graph.num_entities)
-    expected = [oracle.edges_of(entity) for entity in everyone.tolist()]
-    assert [edges(graph, entity) for entity in everyone.tolist()] == expected
-    assert graph.degrees(everyone).tolist() == [len(own) for own in expected]
-    for entity in everyone.tolist():
+    entities = np.arange(graph.num_entities)
+    expected = [oracle.edges_of(entity) for entity in entities.tolist()]
+    assert [edges(graph, entity) for entity in entities.tolist()] == expected
+    assert graph.degrees(entities).tolist() == [len(own) for own in expected]
+    for entity in entities.tolist():
         for role in range(graph.num_roles):
             assert graph.answers(entity, role).tolist() == oracle.answers(entity, role)
-    for head in everyone.tolist():
-        for tail in everyone.tolist():
+    for head in entities.tolist():
+        for tail in entities.tolist():
             for relation in range(graph.num_relations):
                 assert graph.contains(head, relation, tail) == ((head, relation, tail) in oracle.facts)
     assert [tuple(row) for row in graph.to_triples().tolist()] == sorted(oracle.facts)
@@ -107,8 +107,8 @@ def test_any_changes_equal_a_rebuild(rows: list[Fact], changes: list[tuple[bool,
     assert_holds(graph, oracle)
     assert graph.is_changed == (oracle.facts != set(rows))
     rebuilt = build(sorted(oracle.facts), graph.num_entities)
-    everyone = list(range(graph.num_entities))
-    assert [edges(graph, entity) for entity in everyone] == [edges(rebuilt, entity) for entity in everyone]
+    entities = list(range(graph.num_entities))
+    assert [edges(graph, entity) for entity in entities] == [edges(rebuilt, entity) for entity in entities]
     assert np.array_equal(graph.to_triples(), rebuilt.to_triples())
     assert graph.to_triples().dtype == np.int32
     mentioned = max((max(head, tail) for was_added, (head, _, tail) in changes if was_added), default=-1)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from platformdirs import user_cache_path
 
 from hmem.errors import ConfigError, DataError, DownloadError, UnknownNameError
 from hmem.graph import registry
@@ -128,9 +130,9 @@ def test_names_are_found_in_any_case(name: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("WN18R", 'no dataset "WN18R"; closest: WN18RR, WN18, GraIL/WN18RR_v1'),
-        ("fb15k237", 'no dataset "fb15k237"; closest: FB15K-237, FB15K'),
-        ("GraIL/nell_v9", 'no dataset "GraIL/nell_v9"; closest: GraIL/nell_v1, GraIL/nell_v2, GraIL/nell_v3'),
+        ("WN18R", 'no dataset "WN18R"; did you mean WN18RR, WN18 or GraIL/WN18RR_v1'),
+        ("fb15k237", 'no dataset "fb15k237"; did you mean FB15K-237 or FB15K?'),
+        ("GraIL/nell_v9", 'no dataset "GraIL/nell_v9"; did you mean GraIL/nell_v1, GraIL/nell_v2 or GraIL/nell_v3'),
         ("§", 'no dataset "§"; see: hmem data list'),
     ],
 )
@@ -144,7 +146,7 @@ def test_a_missing_path_is_not_taken_for_a_name(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fcats.tsv").write_text("a\tr\tb\n")
     cases: list[tuple[str | Path, str]] = [
-        ("facts.tsv", "facts.tsv: no such file or folder; closest in .: fcats.tsv"),
+        ("facts.tsv", "facts.tsv: no such file or folder; did you mean fcats.tsv?"),
         ("./WN18", "WN18: no such file or folder"),
         (str(tmp_path / "graphs" / "mine"), f"no such file or folder, and no folder {tmp_path / 'graphs'}"),
         (Path("WN18"), "WN18: no such file or folder"),
@@ -166,6 +168,18 @@ def test_folders_and_files_are_loaded_as_such(tmp_path: Path, monkeypatch: pytes
     assert load_dataset("facts.csv", delimiter=";", header=True).num_relations == 1
     with pytest.raises(ConfigError, match="delimiter: only a single file"):
         load_dataset("WN18", delimiter=";")
+
+
+def test_what_is_in_memory_is_read_as_it_is() -> None:
+    rows = [("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a"), ("a", "r", "c")]
+    frame = pd.DataFrame(rows, columns=["one", "two", "three"])
+    for given in (frame, rows, iter(rows)):
+        assert load_dataset(given).num_entities == 3
+    assert load_dataset(frame, columns=("three", "two", "one")).num_entities == 3
+    with pytest.raises(DataError, match="expected a path, a table, a graph or triples, found a int"):
+        load_dataset(3)
+    with pytest.raises(DataError, match="expected a path, a table, a graph or triples, found a bytes"):
+        load_dataset(b"WN18")
 
 
 @pytest.mark.usefixtures("no_network")
@@ -206,8 +220,8 @@ def test_files_with_other_counts_are_refused(toy_entry: Entry, empty_cache: Path
     with pytest.raises(DataError) as caught:
         load_dataset("Toy")
     assert str(caught.value) == (
-        f"{folder} is not Toy as published: 4 entities, expected 3; 4 train, expected 3. "
-        "Move it away, or name the folder itself to use it as it is"
+        f"{folder} is not Toy as published: 4 entities (expected 3), 4 train (expected 3); "
+        "move it away, or name the folder itself to use it as it is"
     )
     assert load_dataset(folder).num_entities == 4
 
@@ -254,16 +268,20 @@ def test_hand_placed_files_do_what_the_error_says(
 def test_the_cache_is_where_the_platform_keeps_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert home() == tmp_path / "home"
     monkeypatch.delenv("HMEM_HOME")
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    for platform, expected in [
-        ("linux", tmp_path / ".cache" / "hmem"),
-        ("darwin", tmp_path / "Library" / "Caches" / "hmem"),
-        ("win32", tmp_path / "AppData" / "Local" / "hmem" / "cache"),
-    ]:
-        monkeypatch.setattr(sys, "platform", platform)
-        assert home() == expected
-    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert home() == tmp_path / "xdg" / "hmem" == user_cache_path("hmem", appauthor=False)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert home() == tmp_path / ".cache" / "hmem"
+    monkeypatch.setitem(sys.modules, "platformdirs", None)  # as on a machine that does not have it
+    assert home() == tmp_path / ".cache" / "hmem"
+
+
+def test_a_cache_of_before_is_still_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HMEM_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert home() == tmp_path / "xdg" / "hmem"
+    (tmp_path / "Library" / "Caches" / "hmem").mkdir(parents=True)
+    assert home() == tmp_path / "Library" / "Caches" / "hmem"

@@ -130,9 +130,9 @@ def test_exactly_two_of_three(make_base: MakeBase, given: dict[str, Any]) -> Non
 def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
     kb = make_base("recall")
     kb.add(NEW, "eats", "mutton")
-    with pytest.raises(UnknownNameError, match=r'no entity "timberwolf"; closest: "timber_wolf\.n\.01"'):
+    with pytest.raises(UnknownNameError, match=r'no entity "timberwolf"; .*timber_wolf\.n\.01'):
         kb.predict("timberwolf", "hypernym")
-    with pytest.raises(UnknownNameError, match='no relation "hypernyms"; closest: "hypernym"'):
+    with pytest.raises(UnknownNameError, match=r'no relation "hypernyms"; .*hypernym'):
         kb.predict("dog.n.01", "hypernyms")
     with pytest.raises(UnknownNameError, match=r'the relation "eats" is stored and shown.*hmem train --from'):
         kb.predict("dog.n.01", "eats")

@@ -172,9 +172,9 @@ def test_names_are_checked(store: Store) -> None:
     live = LiveGraph(store, TRAINED)
     assert (live.entity("ada"), live.entity("dan"), live.relation("knows")) == (0, 3, 1)
     assert live.entity_with_facts("dan") == 3
-    with pytest.raises(UnknownNameError, match='no entity "dann"; closest: "dan"'):
+    with pytest.raises(UnknownNameError, match='no entity "dann"; did you mean dan'):
         live.entity("dann")
-    with pytest.raises(UnknownNameError, match='no relation "like"; closest: "likes"'):
+    with pytest.raises(UnknownNameError, match='no relation "like"; did you mean likes'):
         live.relation("like")
     with pytest.raises(
         UnknownNameError, match=r'the relation "owes" is stored and shown.*hmem train --from \S+ --out DIR$'

@@ -123,7 +123,7 @@ def _ask(
         chances = model(Query(torch.tensor([asked]), torch.tensor([role])), index)[0].exp()  # (E,) p(x)
     known = set(graph.answers(asked, role).tolist())
     likely = [x for x in chances.topk(5 + len(known)).indices.tolist() if x not in known and chances[x] > LIKELY]
-    held_back = set(dataset.known().answers(asked, role).tolist()) if asked < model.num_entities else set()
+    held_back = set(dataset.filter_graph().answers(asked, role).tolist()) if asked < model.num_entities else set()
     console = output.console()
     console.print(PHRASES[relation][head].format(entity), style="bold")
     if known:

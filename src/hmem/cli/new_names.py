@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hmem.cli import output
-from hmem.cli.names import letters, near, shown
+from hmem.cli.names import shown
 
 if TYPE_CHECKING:
     from hmem.knowledge.store.records import Written
@@ -30,25 +30,24 @@ def count(new: dict[str, list[str]]) -> None:
 
 def tell(store: "Store", new: dict[str, list[str]]) -> None:
     """A new name may be an old one misspelt: say so while it is easily taken back."""
+    from hmem.graph.name_search import misspelt, same_letters
+
     for name in new["new_entities"]:
-        output.note(f"new entity: {shown(name)}{_look_alikes(name, store.entity_names())}")
+        output.note(f"new entity: {shown(name)}{_there_is_also(same_letters(name, store.entity_names()))}")
     for name in new["new_relations"]:
-        output.note(f"new relation: {shown(name)}{_there_is_also(near(name, store.relation_names()))}")
+        output.note(f"new relation: {shown(name)}{_there_is_also(misspelt(name, store.relation_names()))}")
 
 
 def doubt_relations(relations: list[str], new: list[str]) -> None:
     """Of many facts only those new relations are told that may be an old one misspelt."""
+    from hmem.graph.name_search import misspelt
+
     own = set(new)
     old = [name for name in relations if name not in own]
     for name in new[:DOUBTED]:
-        alike = near(name, old)
+        alike = misspelt(name, old)
         if alike:
             output.note(f"new relation: {shown(name)}{_there_is_also(alike)}")
-
-
-def _look_alikes(name: str, names: list[str]) -> str:
-    wanted = letters(name)
-    return _there_is_also([other for other in names if wanted and letters(other) == wanted and other != name])
 
 
 def _there_is_also(alike: list[str]) -> str:

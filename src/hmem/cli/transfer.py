@@ -28,6 +28,7 @@ def read(source: str, **how: object) -> "pa.Table":
     """
     from hmem.cli.training_from_kb import is_knowledge_base, split_moment
     from hmem.graph.readers.read import read_table
+    from hmem.graph.readers.table import note_of
     from hmem.knowledge.store.store import Store
 
     if not how and source != STANDARD and is_knowledge_base(source):
@@ -39,14 +40,18 @@ def read(source: str, **how: object) -> "pa.Table":
 
         return table_of(output.load(source))
     if source != STANDARD:
-        return read_table(Path(source).expanduser(), **how)  # type: ignore[arg-type]
+        table = read_table(Path(source).expanduser(), **how)  # type: ignore[arg-type]
+        if (note := note_of(table)) is not None:
+            output.note(note)
+        return table
     with tempfile.NamedTemporaryFile(suffix=".tsv") as copy:  # the readers go through a file twice
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
         try:
             return read_table(copy.name, **{"format": "tsv", "header": False, **how})  # type: ignore[arg-type]
         except DataError as error:
-            raise DataError(str(error).replace(copy.name, "standard input")) from None
+            error.path = Path("standard input")
+            raise
 
 
 def _is_dataset(name: str) -> bool:

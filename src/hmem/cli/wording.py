@@ -1,22 +1,36 @@
-"""Advice that the library words for Python, worded for the command line."""
+"""Errors in the words of the command line: options as they are typed, commands instead of calls."""
 
-import re
+from collections.abc import Sequence
 
-_WORDS = (
-    (r"overwrite=True", "--overwrite"),
-    (r", or open it with read_only=True to read it", ""),
-    (r"give e\.g\. columns=\(0, 1, 2\)", "use hmem data import or hmem facts import with e.g. --columns 0,1,2"),
-    (r"format=[\"'](\w+)[\"']", r"--format \1"),
-    (r"iris='short'", "--short-names"),
-    (r"\bdelimiter=('.*?'|\".*?\")", r"--delimiter \1"),
-    (r"header=True", "--header"),
-    (r"header=False", "--no-header"),
-)
-_COLUMNS = re.compile(r"columns=\(([^()]*)\)")
+from hmem.errors import Hint, HMemError, word
 
 
-def as_typed(message: str) -> str:
-    """A message of the library with its options as they are typed."""
-    for pattern, words in _WORDS:
-        message = re.sub(pattern, words, message)
-    return _COLUMNS.sub(lambda found: "--columns " + re.sub("['\"]|(?<=,) |,$", "", found[1]), message)
+def as_typed(error: HMemError) -> str:
+    """An error as one line for a reader who types commands."""
+    return word(error, str, _hint, _option)
+
+
+def _hint(hint: Hint) -> str:
+    action = hint.command or (_option(hint.option, hint.value) if hint.option else "")
+    return f"{hint.text}: {action}" if hint.text and action else hint.text or action
+
+
+def _option(name: str, value: object) -> str:
+    """An argument of the library as an option: `columns=(0, 1, 2)` is typed `--columns 0,1,2`."""
+    match name, value:
+        case "iris", "short":
+            return "--short-names"
+        case "read_only", _:  # commands choose it themselves
+            return ""
+        case _, bool():
+            return f"--{'' if value else 'no-'}{_typed(name)}"
+        case "delimiter", _:  # it may be a space
+            return f"--delimiter {value!r}"
+        case _, Sequence() if not isinstance(value, str):
+            return f"--{_typed(name)} {','.join(map(str, value))}"
+        case _:
+            return f"--{_typed(name)} {value}"
+
+
+def _typed(name: str) -> str:
+    return name.replace("_", "-")

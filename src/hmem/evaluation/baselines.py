@@ -1,4 +1,4 @@
-"""What any model has to beat: rules, frequency and chance. None of them learns; all take seconds on a CPU."""
+"""What any model has to beat: rules, frequency and random scores. None of them learns; all take seconds on a CPU."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, Hint
 from hmem.evaluation.evaluate import Scorer
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
@@ -56,7 +56,7 @@ class Rules:
 
 
 class Frequency:
-    """How often an entity stands in the asked role, whoever is session."""
+    """How often an entity stands in the asked role, whichever entity is asked about."""
 
     device = CPU
 
@@ -75,7 +75,7 @@ class Frequency:
         return counts[row]
 
 
-class Chance:
+class RandomScores:
     """Uniform random scores, the same for the same query whatever is asked beside it."""
 
     device = CPU
@@ -103,6 +103,7 @@ def make_baseline(name: str, dataset: Dataset, graph: GraphName, seed: int = 0) 
         case "frequency":
             return Frequency(inference)
         case "random":
-            return Chance(dataset.num_entities, seed)
+            return RandomScores(dataset.num_entities, seed)
         case _:
-            raise ConfigError(f'no baseline "{name}"; there are rules, rules (noisy-or), frequency, random')
+            names = Hint(text="there are rules, rules (noisy-or), frequency, random")
+            raise ConfigError(f'no baseline "{name}"', option="name", found=name, hint=names)

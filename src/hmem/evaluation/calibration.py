@@ -1,37 +1,36 @@
-"""From a score to a probability that can be shown to people.
+"""From a score to a probability.
 
-A model ranks; how often an answer that scores so is true has to be counted. Ask each question of the validation facts,
-take the best candidates that are not stored, and note for each log p, the model's own log probability among the
-answers that are not stored, and whether validation holds that fact. Isotonic regression then gives the non-decreasing
-steps P(true | log p) that fit those marks best, one for the first answers and one for all others: in dense graphs many
-candidates have reasons as good as the first, and few of them are true. Answers with equally good reasons share p among
-them and are no less true for that, so where a model can tell what the reasons for one say, that stands for log p
-(`HMem.scores_and_chances`).
+A model ranks; how often an answer with a given score is true has to be counted. `calibrate` asks the questions of the
+validation facts, takes the best candidates that are not stored, and notes for each of them log p, the model's log
+probability among the answers that are not stored, and whether validation holds that fact. Isotonic regression then
+fits P(true | log p) by a non-decreasing step function: one for the first answer to each question and one for all
+others, because in dense graphs many candidates score nearly as high as the first and few of them are true. Answers with
+equally good evidence share p among them and are no less true for that; where a scorer can give the log probability of
+an answer by its own evidence (`log_alone`), that is used in place of log p.
 
-Two things to keep in mind when reading such a probability. A candidate that validation does not hold counts as false,
-though it may be true and simply recorded nowhere: the probabilities are lower bounds. And each question was asked
-because at least one answer to it is missing: they hold for questions of which that can be said. Where all questions
-about an entity are asked, sensible or not, most have no answer at all and yet a best candidate. For these there are
-steps of their own, counted over all roles of the same entities; they are far lower.
+How to read such a probability:
 
-The calibration error is measured on questions that had no part in the fit, by fitting each half and trying it on the
-other.
+- A candidate that validation lacks counts as false, though it may be true and not recorded: it is a lower bound.
+- Each question was asked because at least one answer to it is missing, so it holds for questions of which that is true.
+  Where all roles of an entity are asked, most questions have no answer and yet a best candidate. For these there is a
+  step function of its own, counted over all roles of the same entities; its values are far lower.
+- It was counted on entities with about as many facts as those of training, and is not given for entities that have far
+  more (`Calibration.covers`).
 
-All of it was counted on entities as large as those of training. One that has grown far beyond them may be answered with
-any confidence, so nothing is said of it (`Calibration.covers`).
+The calibration error is measured by two halves of the questions: each is predicted by the steps fitted to the other.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from hmem.errors import CheckpointError
-from hmem.evaluation.evaluate import BUDGET, COPIES, CUDA_BUDGET, Scorer
+from hmem.errors import CheckpointError, Hint
+from hmem.evaluation.evaluate import Scorer, rows_per_chunk
 from hmem.evaluation.isotonic import Steps, expected_calibration_error, isotonic
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import queries_of
@@ -39,49 +38,44 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 
 QUESTIONS = 2000  # enough for errors of a percent, and quick
-DEPTH = 50  # candidates of each question that are looked at
-ENTITIES = 500  # whose every role is considered, for questions that may have no answer
-OTHERS = 8  # roles of each that are really asked, besides those validation asks
+DEPTH = 50  # candidates of each question that are counted
+ENTITIES = 500  # of which every role is considered, for questions that may have no answer
+OTHER_ROLES = 8  # of each such entity that are scored, besides those that validation asks
 SHALLOW = 10  # candidates of each such question
-ROOM = 2  # an entity may have so many times as many facts of a kind as any had in training
-FEW = 20  # so many facts of a kind are never too many
+ROOM = 2  # an entity may have so many times as many facts in a role as any had in training
+FEW = 20  # so many facts in a role are never too many
 
-
-@runtime_checkable
-class Candid(Protocol):
-    """A scorer that can tell what an answer's own reasons say, whatever speaks for others; None if it cannot."""
-
-    def chances(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None: ...
+NUMBERS = ("questions", "candidates", "base_rate", "error", "top_error")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
     """P(true | log p), and how far it can be trusted."""
 
-    steps: Steps  # of answers that are not the first to their question
+    steps: Steps  # for answers that are not the first to their question
     questions: int  # asked of the model
-    candidates: int  # looked at, all questions together
+    candidates: int  # counted, all questions together
     base_rate: float  # the share of them that was true
-    error: float | None  # expected calibration error of all candidates, cross-fitted; None if too few to tell
-    top_error: float | None  # the same of each question's first answer alone: what people look at
-    first_steps: Steps | None = None  # of first answers; None in older models, where `steps` are of all
-    any_steps: Steps | None = None  # of questions that may have no answer at all
-    most: Int[np.ndarray, " R2"] | None = None  # how many facts an entity of the training graph had in each role
+    error: float | None  # expected calibration error of all candidates, cross-fitted; None if there are too few
+    top_error: float | None  # the same of the first answers alone, which are read most
+    first_steps: Steps | None = None  # for first answers; None in older models, where `steps` are of all
+    any_steps: Steps | None = None  # for questions that may have no answer at all
+    most: Int[np.ndarray, " R2"] | None = None  # the most facts that an entity of the training graph has in each role
 
     def probability(
         self, log_p: Float[np.ndarray, "*shape"], leads: Bool[np.ndarray, "*shape"], *, any_question: bool = False
     ) -> Float[np.ndarray, "*shape"]:
-        """The chance that a candidate is true, from its log probability among the answers that are not stored.
+        """The probability that a candidate is true, from its log probability among the answers that are not stored.
 
-        `leads` says which candidates score best of those. `any_question` is for questions that nobody chose: every role
-        of an entity, whether it makes sense or not.
+        `leads` says which candidates score best of those. `any_question` is for every role of an entity, whether the
+        question makes sense or not.
         """
         if any_question:
             return (self.any_steps or self.steps)(log_p)
         return np.where(leads, (self.first_steps or self.steps)(log_p), self.steps(log_p))
 
     def covers(self, roles: Int[np.ndarray, " K"]) -> bool:
-        """Whether training had entities about as large as one whose edges have these roles."""
+        """Whether training had entities with about as many facts as one whose edges have these roles."""
         if self.most is None:
             return True
         counts = np.bincount(roles, minlength=len(self.most))
@@ -111,12 +105,109 @@ class Calibration:
                 **{name: saved[name] for name in NUMBERS},
             )
         except (KeyError, TypeError, ValueError) as error:
+            without = Hint(text="remove it, and scores are shown instead")
             raise CheckpointError(
-                f"the calibration in metrics.json cannot be used ({error!r}); remove it, and scores are shown instead"
+                f"the calibration in metrics.json cannot be used ({error!r})", hint=without
             ) from error
 
 
-NUMBERS = ("questions", "candidates", "base_rate", "error", "top_error")
+@runtime_checkable
+class LogAloneScorer(Protocol):
+    """A scorer that can give log p of each answer by its own evidence, whatever its rivals have; None if it cannot."""
+
+    def log_alone(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None: ...
+
+
+class Outcomes(NamedTuple):
+    """The best candidates of many questions, and what became of them."""
+
+    log_p: Float[np.ndarray, " n"]
+    is_true: Bool[np.ndarray, " n"]
+    leads: Bool[np.ndarray, " n"]  # whether it is the first answer to its question
+    question: Int[np.ndarray, " n"]
+
+
+def calibrate(
+    scorer: Scorer, dataset: Dataset, *, questions: int = QUESTIONS, depth: int = DEPTH, seed: int = 0
+) -> Calibration | None:
+    """Calibrate a model whose memories are made of the training facts; None if there is not a single candidate."""
+    queries = queries_of(dataset, "valid")
+    asked = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)  # (entity, role)
+    sample = asked if len(asked) <= questions else asked[np.sort(_draw(len(asked), questions, seed))]
+    outcomes = _outcomes(scorer, dataset, sample, depth)
+    if not len(outcomes.log_p):
+        return None
+    every_role, weights = _every_role(asked, dataset.num_roles, seed)
+    of_any = _outcomes(scorer, dataset, every_role, SHALLOW)
+    return replace(
+        calibration_of(*outcomes, seed=seed),
+        any_steps=isotonic(of_any.log_p, of_any.is_true, weights[of_any.question]),
+        most=most_per_role(dataset.inference_graph("train")),
+    )
+
+
+def _draw(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:
+    return np.random.default_rng(seed).permutation(count)[:sample]
+
+
+def _every_role(
+    asked: Int[np.ndarray, "n 2"], num_roles: int, seed: int
+) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"]]:
+    """Every role of some of the entities asked about, as (entity, role), and the weight of each.
+
+    The roles that validation asks have weight 1; of the others a few are drawn, and weighted to stand for all.
+    """
+    entities = np.unique(asked[:, 0])
+    entities = np.sort(entities[_draw(len(entities), ENTITIES, seed)])
+    rng = np.random.default_rng(seed)
+    pairs, weights = [], []
+    for entity in entities.tolist():
+        mine = asked[asked[:, 0] == entity, 1]
+        others = np.setdiff1d(np.arange(num_roles), mine)
+        drawn = rng.permutation(others)[:OTHER_ROLES]
+        pairs += [(entity, role) for role in (*mine.tolist(), *drawn.tolist())]
+        weights += [1.0] * len(mine) + [len(others) / max(1, len(drawn))] * len(drawn)
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(weights)
+
+
+def _outcomes(scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int) -> Outcomes:
+    """The best `depth` candidates of each (entity, role) that are not stored, true if validation holds them.
+
+    Test facts count as false here, as every fact does that is recorded nowhere yet.
+    """
+    stored, true = dataset.inference_graph("train"), dataset.inference_graph("train+valid")
+    candidates = Candidates("all", dataset).of(0)
+    not_candidates = torch.zeros(dataset.num_entities, dtype=torch.bool)
+    if candidates is not None:
+        not_candidates = ~not_candidates.index_fill(0, torch.from_numpy(candidates), True)
+    rows = rows_per_chunk(scorer, dataset.num_entities)
+    chunks: list[Outcomes] = []
+    for start in range(0, len(pairs), rows):
+        chunk = pairs[start : start + rows].tolist()
+        excluded = not_candidates.repeat(len(chunk), 1)  # (B, E)
+        for row, (entity, role) in enumerate(chunk):
+            excluded[row, torch.from_numpy(stored.answers(entity, role).astype(np.int64))] = True
+        log_p, found = _best(scorer, pairs[start : start + rows], excluded, depth)  # (B, depth)
+        is_true = np.stack([np.isin(found[row], true.answers(*pair)) for row, pair in enumerate(chunk)])
+        leads = np.broadcast_to(np.arange(log_p.shape[1]) == 0, log_p.shape)
+        question = np.broadcast_to(np.arange(start, start + len(chunk))[:, None], log_p.shape)
+        usable = np.isfinite(log_p)
+        chunks.append(Outcomes(*(part[usable] for part in (log_p, is_true, leads, question))))
+    return Outcomes(*(np.concatenate(parts) for parts in zip(*chunks, strict=True)))
+
+
+def _best(
+    scorer: Scorer, pairs: Int[np.ndarray, "B 2"], excluded: Bool[Tensor, "B E"], depth: int
+) -> tuple[Float[np.ndarray, "B depth"], Int[np.ndarray, "B depth"]]:
+    """log p and ids of the best candidates, by their own evidence where the scorer can give that; −∞ if excluded."""
+    with torch.inference_mode():
+        entities, roles = torch.as_tensor(pairs, device=scorer.device).unbind(1)
+        log_p = log_probabilities(scorer.score(entities, roles), excluded.to(scorer.device))  # (B, E)
+        best, places = log_p.topk(min(depth, log_p.shape[1]))
+        alone = scorer.log_alone(entities, roles) if isinstance(scorer, LogAloneScorer) else None
+        if alone is not None:
+            best = torch.where(best > -torch.inf, alone.gather(1, places), best)
+        return best.double().cpu().numpy(), places.cpu().numpy()
 
 
 def log_probabilities(scores: Float[Tensor, "B E"], excluded: Bool[Tensor, "B E"]) -> Float[Tensor, "B E"]:
@@ -126,30 +217,8 @@ def log_probabilities(scores: Float[Tensor, "B E"], excluded: Bool[Tensor, "B E"
     stay what they are; scores that are distances become such.
     """
     rivals = scores.masked_fill(excluded, -torch.inf)
-    total = rivals.logsumexp(1, keepdim=True)  # −∞ where nobody is left
+    total = rivals.logsumexp(1, keepdim=True)  # −∞ where no candidate is left
     return torch.where(total > -torch.inf, rivals - total, rivals)
-
-
-def calibrate(
-    scorer: Scorer, dataset: Dataset, *, questions: int = QUESTIONS, depth: int = DEPTH, seed: int = 0
-) -> Calibration | None:
-    """Calibrate a model whose memories are made of the training facts; None if there is not a single candidate.
-
-    Where a scorer can tell what an answer's own reasons say (`Candid`), that is counted by.
-    """
-    queries = queries_of(dataset, "valid")
-    asked = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)
-    some = asked if len(asked) <= questions else asked[np.sort(_drawn(len(asked), questions, seed))]
-    marks = _look(scorer, dataset, some, depth)
-    if not len(marks[0]):
-        return None
-    others, weights = _any_questions(asked, dataset.num_roles, seed)
-    log_p, is_true, _, question = _look(scorer, dataset, others, SHALLOW)
-    return replace(
-        calibration_of(*marks, seed=seed),
-        any_steps=isotonic(log_p, is_true, weights[question]),
-        most=largest(dataset.inference_graph("train")),
-    )
 
 
 def calibration_of(
@@ -159,17 +228,17 @@ def calibration_of(
     question: Int[np.ndarray, " n"],
     seed: int = 0,
 ) -> Calibration:
-    """Fit all candidates, and judge by two halves of the questions: each is tried with the steps of the other."""
+    """Fit all candidates, and measure the error by two halves of the questions, each with the steps of the other."""
     asked, question = np.unique(question, return_inverse=True)
     error = top_error = None
     if len(asked) > 1:
         half = (np.random.default_rng(seed).permutation(len(asked)) % 2).astype(bool)[question]
-        chance = np.empty(len(log_p))
+        probability = np.empty(len(log_p))
         for mine in (half, ~half):
             first, others = _both_steps(log_p[~mine], is_true[~mine], leads[~mine])
-            chance[mine] = np.where(leads[mine], first(log_p[mine]), others(log_p[mine]))
-        error = expected_calibration_error(chance, is_true)
-        top_error = expected_calibration_error(chance[leads], is_true[leads])
+            probability[mine] = np.where(leads[mine], first(log_p[mine]), others(log_p[mine]))
+        error = expected_calibration_error(probability, is_true)
+        top_error = expected_calibration_error(probability[leads], is_true[leads])
     first, others = _both_steps(log_p, is_true, leads)
     return Calibration(
         steps=others,
@@ -185,76 +254,15 @@ def calibration_of(
 def _both_steps(
     log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], leads: Bool[np.ndarray, " n"]
 ) -> tuple[Steps, Steps]:
-    """The steps of first answers and of the others; those of all, where nobody comes second."""
+    """The steps of first answers and of the others; where there are only first answers, theirs twice."""
     first = isotonic(log_p[leads], is_true[leads])
     return first, first if leads.all() else isotonic(log_p[~leads], is_true[~leads])
 
 
-def largest(graph: Neighborhoods) -> Int[np.ndarray, " R2"]:
+def most_per_role(graph: Neighborhoods) -> Int[np.ndarray, " R2"]:
     """The most edges that any entity has in each role."""
     edges = graph.lookup(np.arange(graph.num_entities))
     keys, counts = np.unique(edges.owner.astype(np.int64) * graph.num_roles + edges.roles, return_counts=True)
     most = np.zeros(graph.num_roles, dtype=np.int64)
     np.maximum.at(most, keys % graph.num_roles, counts)
     return most
-
-
-def _drawn(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:
-    return np.random.default_rng(seed).permutation(count)[:sample]
-
-
-def _any_questions(
-    asked: Int[np.ndarray, "n 2"], num_roles: int, seed: int
-) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"]]:
-    """Some entities that validation asks about in every role, as (entity, role), and for how many roles each stands.
-
-    The roles that validation asks stand for themselves; of the others a few are drawn to stand for all.
-    """
-    entities = np.unique(asked[:, 0])
-    entities = np.sort(entities[_drawn(len(entities), ENTITIES, seed)])
-    rng = np.random.default_rng(seed)
-    pairs, weights = [], []
-    for entity in entities.tolist():
-        mine = asked[asked[:, 0] == entity, 1]
-        others = np.setdiff1d(np.arange(num_roles), mine)
-        drawn = rng.permutation(others)[:OTHERS]
-        pairs += [(entity, role) for role in (*mine.tolist(), *drawn.tolist())]
-        weights += [1.0] * len(mine) + [len(others) / max(1, len(drawn))] * len(drawn)
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(weights)
-
-
-def _look(
-    scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int
-) -> tuple[Float[np.ndarray, " n"], Bool[np.ndarray, " n"], Bool[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    """log p of the best candidates of each (entity, role), whether validation holds them, which come first, and whose
-    they are."""
-    # Test facts count as wrong here, as every fact does that nobody has written down yet.
-    stored, known = dataset.inference_graph("train"), dataset.inference_graph("train+valid")
-    candidates = Candidates("all", dataset).of(0)
-    nobody = torch.zeros(dataset.num_entities, dtype=torch.bool)
-    if candidates is not None:
-        nobody = ~nobody.index_fill(0, torch.from_numpy(candidates), True)
-    budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET
-    rows = max(1, budget // (COPIES * 4 * dataset.num_entities))
-    marks: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
-    for start in range(0, len(pairs), rows):
-        some = pairs[start : start + rows]
-        excluded = nobody.repeat(len(some), 1)
-        for row, (entity, role) in enumerate(some.tolist()):
-            excluded[row, torch.from_numpy(stored.answers(entity, role).astype(np.int64))] = True
-        with torch.inference_mode():
-            entities, roles = torch.as_tensor(some, device=scorer.device).unbind(1)
-            likely = log_probabilities(scorer.score(entities, roles), excluded.to(scorer.device))  # (B, E)
-            best, places = likely.topk(min(depth, dataset.num_entities))
-            chances = scorer.chances(entities, roles) if isinstance(scorer, Candid) else None
-            if chances is not None:
-                best = torch.where(best > -torch.inf, chances.gather(1, places), best)
-            values, found = best.cpu().numpy(), places.cpu().numpy()
-        truths = [np.isin(found[row], known.answers(entity, role)) for row, (entity, role) in enumerate(some.tolist())]
-        usable = np.isfinite(values)
-        whose = np.broadcast_to(np.arange(start, start + len(some))[:, None], values.shape)
-        leads = np.zeros(values.shape, dtype=bool)
-        leads[:, 0] = True
-        marks.append((values[usable].astype(np.float64), np.stack(truths)[usable], leads[usable], whose[usable]))
-    log_p, is_true, leading, whose = (np.concatenate(part) for part in zip(*marks, strict=True))
-    return log_p, is_true, leading, whose

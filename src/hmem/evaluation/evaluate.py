@@ -41,29 +41,28 @@ def evaluate(
 ) -> dict[Protocol, Ranks]:
     """The rank of every query's answer, in the order of `queries`, in each protocol."""
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
-    return rank_queries(scorer, queries, dataset.known(), candidates, budget=budget)
+    return rank_queries(scorer, queries, dataset.filter_graph(), candidates, budget=budget)
 
 
 def rank_queries(
     scorer: Scorer,
     queries: Queries,
-    known: Neighborhoods,
+    filtered: Neighborhoods,
     candidates: Sequence[Candidates],
     *,
     budget: int | None = None,
 ) -> dict[Protocol, Ranks]:
+    """The same with the answers to leave out of a ranking in `filtered`, and the candidates of each protocol."""
     num_entities = candidates[0].num_entities
     # Sorted by role, so that queries with the same candidates are neighbors; equal (entity, role) fall together.
     keys = queries.roles * num_entities + queries.entities
     groups, group_of = np.unique(keys, return_inverse=True)
     group_role, group_entity = np.divmod(groups, num_entities)
     order = np.argsort(group_of, kind="stable")
-    if budget is None:
-        budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET
-    rows_per_chunk = max(1, budget // (COPIES * 4 * num_entities))
+    most_rows = rows_per_chunk(scorer, num_entities, budget)
     ranked = {each.protocol: Ranks(*(np.empty(len(queries), dtype=np.int64) for _ in range(3))) for each in candidates}
-    for start in range(0, len(groups), rows_per_chunk):
-        stop = min(start + rows_per_chunk, len(groups))
+    for start in range(0, len(groups), most_rows):
+        stop = min(start + most_rows, len(groups))
         with torch.inference_mode():
             entities = torch.as_tensor(group_entity[start:stop], device=scorer.device)
             roles = torch.as_tensor(group_role[start:stop], device=scorer.device)
@@ -73,10 +72,17 @@ def rank_queries(
         # The first query of each group finds its row in place; the others, which are few, get a copy of theirs.
         leads = np.diff(group_of[asked], prepend=-1) != 0
         for some in (asked[leads], asked[~leads]):
-            for at in range(0, len(some), rows_per_chunk):  # a group may have more answers than rows fit
-                rows = some[at : at + rows_per_chunk]
-                _rank_chunk(scores, start, rows, group_of, queries, known, candidates, ranked)
+            for at in range(0, len(some), most_rows):  # a group may have more answers than rows fit
+                rows = some[at : at + most_rows]
+                _rank_chunk(scores, start, rows, group_of, queries, filtered, candidates, ranked)
     return ranked
+
+
+def rows_per_chunk(scorer: Scorer, num_entities: int, budget: int | None = None) -> int:
+    """How many queries can be scored at once within the memory of `budget` bytes."""
+    if budget is None:
+        budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET
+    return max(1, budget // (COPIES * 4 * num_entities))
 
 
 def _rank_chunk(
@@ -85,7 +91,7 @@ def _rank_chunk(
     asked: Int[np.ndarray, " Q"],
     group_of: Int[np.ndarray, " all"],
     queries: Queries,
-    known: Neighborhoods,
+    filtered: Neighborhoods,
     candidates: Sequence[Candidates],
     ranked: dict[Protocol, Ranks],
 ) -> None:
@@ -93,26 +99,25 @@ def _rank_chunk(
     device = scores.device
     row = group_of[asked] - first_group
     target = queries.targets[asked]
-    begin, end = known.answer_ranges(queries.entities[asked], queries.roles[asked])
-    rival = _ranges(begin, end)  # positions in known.fillers
-    known_query = np.repeat(np.arange(len(asked)), end - begin)
-    known_entity = known.fillers[rival].astype(np.int64)
-    other = known_entity != target[known_query]
-    known_query, known_entity = known_query[other], known_entity[other]
+    begin, end = filtered.answer_ranges(queries.entities[asked], queries.roles[asked])
+    filtered_query = np.repeat(np.arange(len(asked)), end - begin)
+    filtered_entity = filtered.fillers[_ranges(begin, end)].astype(np.int64)
+    other = filtered_entity != target[filtered_query]
+    filtered_query, filtered_entity = filtered_query[other], filtered_entity[other]
 
     def at(rows: Int[np.ndarray, " n"], entities: Int[np.ndarray, " n"]) -> Float[Tensor, " n"]:
         return scores[torch.as_tensor(rows, device=device), torch.as_tensor(entities, device=device)]
 
     width = scores.shape[1]
     true_scores = at(row, target)
-    known_scores = at(row[known_query], known_entity)
+    filtered_scores = at(row[filtered_query], filtered_entity)
     for each in candidates:
         for run in _runs(queries.roles[asked] if each.depends_on_role else np.zeros(len(asked), dtype=np.int64)):
             columns = each.of(int(queries.roles[asked[run.start]]))
-            theirs = slice(*np.searchsorted(known_query, [run.start, run.stop]))  # the known answers of this run
-            of_query, of_scores = known_query[theirs] - run.start, known_scores[theirs]
+            theirs = slice(*np.searchsorted(filtered_query, [run.start, run.stop]))  # the filtered answers of this run
+            of_query, of_scores = filtered_query[theirs] - run.start, filtered_scores[theirs]
             if columns is not None:
-                allowed = np.isin(known_entity[theirs], columns)
+                allowed = np.isin(filtered_entity[theirs], columns)
                 of_query, of_scores = of_query[allowed], of_scores[torch.as_tensor(allowed, device=device)]
             optimistic, pessimistic = filtered_ranks(
                 _rows_and_columns(scores, row[run], columns),

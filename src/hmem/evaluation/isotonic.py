@@ -1,4 +1,4 @@
-"""Steps that never fall: what isotonic regression makes of marks, and how far such a forecast is off."""
+"""Isotonic regression, which fits a step function that never falls, and the error of such probabilities."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Steps:
 def isotonic(
     log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
 ) -> Steps:
-    """The non-decreasing steps nearest to the marks in squares, by pooling neighbors that are out of order.
+    """The non-decreasing steps of least squared error, by pooling neighbors that are out of order.
 
     A step that begins half-way between two log probabilities treats both alike. The lowest step, of which nothing may
     have been true, and the highest, of which everything may have been, stay 1/(n + 2) away from certainty, where n is
@@ -66,11 +66,14 @@ def isotonic(
 
 
 def expected_calibration_error(
-    chance: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], bins: int = BINS
+    probability: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], bins: int = BINS
 ) -> float:
-    """How far predicted and counted shares lie apart, on average over bins of equal mass; equal chances share a bin."""
-    _, place, counts = np.unique(chance, return_inverse=True, return_counts=True)
+    """How far predicted and counted shares lie apart, on average over bins of equal mass.
+
+    Equal probabilities share a bin.
+    """
+    _, place, counts = np.unique(probability, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - counts / 2  # the mean rank of each value
-    bin_of = np.minimum((middle * bins / len(chance)).astype(np.int64), bins - 1)[place]
-    gaps = np.bincount(bin_of, weights=chance - is_true, minlength=bins)
-    return float(np.abs(gaps).sum() / len(chance))
+    bin_of = np.minimum((middle * bins / len(probability)).astype(np.int64), bins - 1)[place]
+    gaps = np.bincount(bin_of, weights=probability - is_true, minlength=bins)
+    return float(np.abs(gaps).sum() / len(probability))

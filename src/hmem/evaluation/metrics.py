@@ -15,26 +15,26 @@ ALIASES = {"mrr": MRR, "mr": MR, **{f"hits@{k}": f"both.realistic.hits_at_{k}" f
 
 
 def metrics(ranks: Ranks, sides: Int[np.ndarray, " Q"]) -> Metrics:
-    """Every figure for head, tail and both, optimistic, realistic and pessimistic. A side without queries is left out.
+    """Every metric for head, tail and both, optimistic, realistic and pessimistic. A side without queries is left out.
 
     The adjusted mean rank index is 0 for chance and 1 for perfection: 1 − (MR − 1)/(E[MR] − 1), where a random order of
     C candidates has expected rank (C + 1)/2.
     """
-    figures: Metrics = {}
+    values: Metrics = {}
     for side, rows in (("head", sides == HEAD), ("tail", sides == TAIL), ("both", np.ones(len(sides), dtype=bool))):
         if not rows.any():
             continue
         part = ranks.select(rows)
-        chance = (part.candidates.mean() + 1) / 2
+        by_chance = (part.candidates.mean() + 1) / 2
         for kind in ("optimistic", "realistic", "pessimistic"):
             of_kind = getattr(part, kind)
             key = f"{side}.{kind}"
-            figures[f"{key}.arithmetic_mean_rank"] = float(of_kind.mean())
-            figures[f"{key}.inverse_harmonic_mean_rank"] = float((1 / of_kind).mean())
+            values[f"{key}.arithmetic_mean_rank"] = float(of_kind.mean())
+            values[f"{key}.inverse_harmonic_mean_rank"] = float((1 / of_kind).mean())
             for k in KS:
-                figures[f"{key}.hits_at_{k}"] = float((of_kind <= k).mean())
-            if chance > 1:
-                index = 1 - (of_kind.mean() - 1) / (chance - 1)
-                figures[f"{key}.adjusted_arithmetic_mean_rank_index"] = float(index)
-        figures[f"{side}.count"] = int(rows.sum())
-    return figures
+                values[f"{key}.hits_at_{k}"] = float((of_kind <= k).mean())
+            if by_chance > 1:
+                index = 1 - (of_kind.mean() - 1) / (by_chance - 1)
+                values[f"{key}.adjusted_arithmetic_mean_rank_index"] = float(index)
+        values[f"{side}.count"] = int(rows.sum())
+    return values

@@ -1,4 +1,4 @@
-"""Who may be an answer.
+"""Which entities are candidates.
 
 all    every entity (of a held-out-entity set: every held-in entity). The field's standard.
 typed  of those, only entities seen in that slot of that relation anywhere, test included. What the authors'
@@ -23,7 +23,7 @@ class Candidates:
     def __init__(self, protocol: Protocol, dataset: Dataset) -> None:
         self.protocol = protocol
         self.num_entities = dataset.num_entities
-        self._everyone = dataset.heldin()
+        self._all = dataset.heldin()
         self._by_role: dict[int, Int[np.ndarray, " C"]] = {}
         if protocol == "typed":
             graph = Neighborhoods.build(dataset.everything(), dataset.num_entities, dataset.num_relations)
@@ -31,7 +31,7 @@ class Candidates:
             bounds = np.searchsorted(graph.roles[order], np.arange(dataset.num_roles + 1))
             for role in range(dataset.num_roles):
                 fillers = np.unique(graph.fillers[order[bounds[role] : bounds[role + 1]]]).astype(np.int64)
-                kept = fillers if self._everyone is None else np.intersect1d(fillers, self._everyone)
+                kept = fillers if self._all is None else np.intersect1d(fillers, self._all)
                 self._by_role[role] = kept
 
     @property
@@ -39,4 +39,4 @@ class Candidates:
         return self.protocol == "typed"
 
     def of(self, role: int) -> Int[np.ndarray, " C"] | None:
-        return self._by_role[role] if self.depends_on_role else self._everyone
+        return self._by_role[role] if self.depends_on_role else self._all

@@ -1,7 +1,7 @@
 """What a rank is. This is the only definition in the package.
 
-Candidates are compared with the true answer by the scores one kernel gave to all of them. Other known answers of the
-same query are not rivals. With `better` rivals above the truth and `tied` beside it:
+Candidates are compared with the true answer by the scores one kernel gave to all of them. Other true answers of the
+same query are filtered: they are not rivals. With `better` rivals above the truth and `tied` beside it:
 
     optimistic = 1 + better        pessimistic = 1 + better + tied        realistic = their mean
 """
@@ -39,25 +39,25 @@ class Ranks:
 def filtered_ranks(
     scores: Float[Tensor, "Q C"],
     true_scores: Float[Tensor, " Q"],
-    known_query: Int[Tensor, " K"],
-    known_scores: Float[Tensor, " K"],
+    filtered_query: Int[Tensor, " K"],
+    filtered_scores: Float[Tensor, " K"],
 ) -> tuple[Int[Tensor, " Q"], Int[Tensor, " Q"]]:
     """Optimistic and pessimistic ranks of answers with `true_scores` among the columns of `scores`.
 
-    The true answer is one of the columns. Other known answers are given sparsely, query by query, with the scores
-    they have in their columns: counting them and taking the count away equals masking them, and costs nothing.
+    The true answer is one of the columns. Filtered answers are given sparsely, query by query, with the scores
+    they have in their columns: counting them and taking the count away equals masking them, at next to no cost.
     """
     # A sum is NaN if any part of it is, and takes a tenth of the time of asking each; ∞ − ∞ is the one false alarm.
     suspicious = bool(torch.isnan(scores.sum())) and bool(torch.isnan(scores).any())
     if suspicious or bool(torch.isnan(true_scores).any()):
         raise NonFiniteError("the model gave NaN as a score; ranks of NaN would look perfect. Was the training stable?")
-    beats = (known_scores > true_scores[known_query]).to(torch.int64)
-    equals = (known_scores == true_scores[known_query]).to(torch.int64)
-    known_above = torch.zeros_like(true_scores, dtype=torch.int64).index_add_(0, known_query, beats)
-    known_level = torch.zeros_like(true_scores, dtype=torch.int64).index_add_(0, known_query, equals)
+    beats = (filtered_scores > true_scores[filtered_query]).to(torch.int64)
+    equals = (filtered_scores == true_scores[filtered_query]).to(torch.int64)
+    filtered_above = torch.zeros_like(true_scores, dtype=torch.int64).index_add_(0, filtered_query, beats)
+    filtered_level = torch.zeros_like(true_scores, dtype=torch.int64).index_add_(0, filtered_query, equals)
     flags = torch.empty_like(scores, dtype=torch.float32)  # used twice
-    above = _count(torch.gt, scores, true_scores, flags) - known_above
-    level = _count(torch.eq, scores, true_scores, flags) - known_level - 1  # the truth stands level with itself
+    above = _count(torch.gt, scores, true_scores, flags) - filtered_above
+    level = _count(torch.eq, scores, true_scores, flags) - filtered_level - 1  # the truth stands level with itself
     return 1 + above, 1 + above + level
 
 

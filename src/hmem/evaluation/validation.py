@@ -1,4 +1,4 @@
-"""The figure that training is steered by."""
+"""The metric that training is steered by."""
 
 import torch
 
@@ -16,10 +16,10 @@ class Validator:
     def __init__(self, dataset: Dataset, sample: int | None, device: torch.device | str = "cpu") -> None:
         queries = queries_of(dataset, "valid")
         self.queries = queries if sample is None else queries.sample(sample)
-        self.known = dataset.known()
+        self.filtered = dataset.filter_graph()
         self.candidates = [Candidates("all", dataset)]
         self.graph = FrozenIndex(dataset.inference_graph("train"), device)
 
     def __call__(self, scorer: Scorer) -> float:
-        ranks = rank_queries(scorer, self.queries, self.known, self.candidates)
+        ranks = rank_queries(scorer, self.queries, self.filtered, self.candidates)
         return metrics(ranks["all"], self.queries.sides)[MRR]

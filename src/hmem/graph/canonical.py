@@ -53,7 +53,7 @@ def sha256_of_file(path: Path, columns: str = TRIPLE) -> str:
     try:
         return sha256(canonical_text(gzip.decompress(raw) if path.suffix == ".gz" else raw, columns))
     except (ValueError, EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{path}: expected tab-separated text to take a checksum of; {error}") from error
+        raise DataError(f"expected tab-separated text to take a checksum of; {error}", path=path) from error
 
 
 def pack(text: bytes) -> bytes:

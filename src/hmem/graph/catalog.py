@@ -1,4 +1,4 @@
-"""What is known about each public dataset: its size, checksums, licence, citation, and where it comes from.
+"""The public datasets: of each its size, checksums, licence, citation, and where it comes from.
 
 Only facts, and nothing that takes time to import; `registry` finds the files and `download` fetches them.
 """
@@ -6,6 +6,7 @@ Only facts, and nothing that takes time to import; `registry` finds the files an
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,16 +81,8 @@ SAFAVI = "T. Safavi, D. Koutra. CoDEx: A Comprehensive Knowledge Graph Completio
 TERU = "K. K. Teru, E. G. Denis, W. L. Hamilton. Inductive Relation Prediction by Subgraph Reasoning. ICML 2020."
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Size:
-    entities: int
-    relations: int
-    rows: dict[str, int]
-    sha256: dict[str, str]
-
-
-def _sizes() -> dict[str, _Size]:
-    """The table above, dataset by dataset."""
+def _sizes() -> dict[str, dict[str, Any]]:
+    """The counts and checksums of each dataset, from catalog.txt."""
     text = resources.files("hmem.graph").joinpath("catalog.txt").read_text(encoding="utf-8")
     lines = text.splitlines()[1:]
     starts = [position for position, line in enumerate(lines) if not line.startswith(" ")]
@@ -97,66 +90,30 @@ def _sizes() -> dict[str, _Size]:
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
         name, entities, relations = lines[start].split()
         splits = [line.split() for line in lines[start + 1 : stop]]
-        sizes[name] = _Size(
-            entities=int(entities),
-            relations=int(relations),
-            rows={split: int(rows) for split, rows, _ in splits},
-            sha256={split: digest for split, _, digest in splits},
-        )
+        sizes[name] = {
+            "entities": int(entities),
+            "relations": int(relations),
+            "rows": {split: int(rows) for split, rows, _ in splits},
+            "sha256": {split: digest for split, _, digest in splits},
+        }
     return sizes
 
 
 _SIZES = _sizes()
 
 
-def _entry(
-    name: str,
-    *,
-    licence: str,
-    citation: str,
-    origin: str,
-    folder: str | None = None,
-    source: Source | None = None,
-    instead: str = "",
-    bundled: bool = False,
-    duplicates: int = 0,
-) -> Entry:
-    size = _SIZES[name]
-    return Entry(
-        name=name,
-        folder=folder or name,
-        entities=size.entities,
-        relations=size.relations,
-        rows=size.rows,
-        sha256=size.sha256,
-        licence=licence,
-        citation=citation,
-        origin=origin,
-        source=source,
-        instead=instead,
-        bundled=bundled,
-        duplicates=duplicates,
-    )
+def _entry(name: str, *, folder: str | None = None, **fields: Any) -> Entry:
+    return Entry(name=name, folder=folder or name, **_SIZES[name], **fields)
 
 
 def _in_archive(name: str, licence: str, citation: str, address: str, member: str = "{}.txt") -> Entry:
-    files = {split: member.format(split) for split in _SIZES[name].rows}
+    files = {split: member.format(split) for split in _SIZES[name]["rows"]}
     return _entry(name, licence=licence, citation=citation, origin=address, source=Source(archive=address, files=files))
 
 
-def _as_files(
-    name: str, licence: str, citation: str, address: str, folder: str | None = None, duplicates: int = 0
-) -> Entry:
-    files = {split: f"{address}/{split}.txt" for split in _SIZES[name].rows}
-    return _entry(
-        name,
-        folder=folder,
-        licence=licence,
-        citation=citation,
-        origin=address,
-        source=Source(files=files),
-        duplicates=duplicates,
-    )
+def _as_files(name: str, licence: str, citation: str, address: str, **fields: Any) -> Entry:
+    source = Source(files={split: f"{address}/{split}.txt" for split in _SIZES[name]["rows"]})
+    return _entry(name, licence=licence, citation=citation, origin=address, source=source, **fields)
 
 
 def _by_hand(name: str, content: str, recipe: str) -> Entry:
@@ -196,9 +153,9 @@ _ENTRIES = [
     _in_archive("Kinship", "MIT", KEMP, f"{CONVE}/kinship.tar.gz"),
     _in_archive("Nations", "MIT", KEMP, f"{CONVE}/nations.tar.gz"),
     # one row of each train file stands there twice, as published
-    _as_files("Countries-S1", "MIT", BOUCHARD, f"{VILLMOW}/countries_S1", "Countries/S1", duplicates=1),
-    _as_files("Countries-S2", "MIT", BOUCHARD, f"{VILLMOW}/countries_S2", "Countries/S2", duplicates=1),
-    _as_files("Countries-S3", "MIT", BOUCHARD, f"{VILLMOW}/countries_S3", "Countries/S3", duplicates=1),
+    _as_files("Countries-S1", "MIT", BOUCHARD, f"{VILLMOW}/countries_S1", folder="Countries/S1", duplicates=1),
+    _as_files("Countries-S2", "MIT", BOUCHARD, f"{VILLMOW}/countries_S2", folder="Countries/S2", duplicates=1),
+    _as_files("Countries-S3", "MIT", BOUCHARD, f"{VILLMOW}/countries_S3", folder="Countries/S3", duplicates=1),
     _as_files("CoDEx-S", "MIT", SAFAVI, f"{CODEX}/codex-s"),
     *[_grail(name) for name in _SIZES if name.startswith("GraIL/")],
 ]

@@ -1,8 +1,9 @@
 """A graph with its splits, and the four questions evaluation asks of them.
 
-Which facts may memories be built from, which answers are known, which entities are candidates, what is asked?
+Which facts are memories built from, which answers are filtered, which entities are candidates, what is asked?
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +17,10 @@ from hmem.errors import ConfigError, DataError
 from hmem.graph.intern import intern
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.readers.files import missing
 from hmem.graph.readers.lines import Lines, open_text
 from hmem.graph.readers.read import read_table
+from hmem.graph.readers.table import note_of
 from hmem.graph.triples import Triples, as_triples
 
 Split = Literal["train", "valid", "test"]
@@ -34,7 +37,7 @@ SHARE_HELD_BACK = 0.05  # of a graph without splits, for each of validation and 
 WHY_NONE = "nearly all are the only ones about some entity or relation"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset:
     """Facts in train, validation and test, over one vocabulary.
 
@@ -51,6 +54,11 @@ class Dataset:
     heldout: Int[np.ndarray, " H"] | None = None
     duplicates: int = 0
     notes: tuple[str, ...] = field(default=())  # what a user should be told, such as a split made on the spot
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(self.split(split)):,} {split}" for split in get_args(Split))
+        names = f"{self.num_entities:,} entities, {self.num_relations:,} relations"
+        return f"Dataset({self.name!r}: {names}, {sizes}{''.join(f'; {note}' for note in self.notes)})"
 
     @property
     def num_entities(self) -> int:
@@ -70,7 +78,7 @@ class Dataset:
     def inference_triples(self, graph: GraphName) -> Triples:
         """The facts memories are built from: always those observed, and validation only when asked for ("+")."""
         if graph not in get_args(GraphName):
-            raise ConfigError(f'graph is "train" or "train+valid", not "{graph}"')
+            raise ConfigError(f'graph is "train" or "train+valid", not "{graph}"', option="graph", found=graph)
         parts = [self.train]
         if self.observed is not None:
             parts.append(self.observed)
@@ -81,8 +89,8 @@ class Dataset:
     def inference_graph(self, graph: GraphName) -> Neighborhoods:
         return Neighborhoods.build(self.inference_triples(graph), self.num_entities, self.num_relations)
 
-    def known(self) -> Neighborhoods:
-        """Every answer that is true in any split: no rival when another is ranked, in validation as in test."""
+    def filter_graph(self) -> Neighborhoods:
+        """The facts of all splits: their other answers are filtered out of a ranking, in validation as in test."""
         return Neighborhoods.build(self.everything(), self.num_entities, self.num_relations)
 
     def everything(self) -> Triples:
@@ -103,9 +111,10 @@ def load_tables(name: str, tables: Mapping[str, pa.Table], heldout: list[str] | 
             interned = intern(tables[split], vocab)
             vocab, parts[split] = interned.vocab, interned.triples
             duplicates += interned.duplicates
-    notes: tuple[str, ...] = ()
+    notes = [note for table in tables.values() if (note := note_of(table)) is not None]
     if "valid" not in parts or "test" not in parts:
-        parts, notes = _split_on_the_spot(parts)
+        parts, note = _split_on_the_spot(parts)
+        notes.append(note)
     held = None
     if heldout is not None:
         for entity in heldout:  # a held-out entity may have no fact in any split
@@ -120,27 +129,30 @@ def load_tables(name: str, tables: Mapping[str, pa.Table], heldout: list[str] | 
         observed=parts.get("observed", as_triples([])) if held is not None else None,
         heldout=held,
         duplicates=duplicates,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
-def load_file(path: Path, **options: object) -> Dataset:
-    """A single file of facts, split at random with a fixed seed."""
-    return load_tables(path.name, {"train": read_table(path, **options)})  # type: ignore[arg-type]
+def load_facts(source: object, **options: object) -> Dataset:
+    """A single file of facts or a table in memory, split at random with a fixed seed; its notes tell the sizes."""
+    name = Path(source).name if isinstance(source, str | os.PathLike) else type(source).__name__
+    return load_tables(name, {"train": read_table(source, **options)})  # type: ignore[arg-type]
 
 
-def load_folder(path: Path, name: str | None = None) -> Dataset:
+def load_folder(path: str | os.PathLike[str], name: str | None = None) -> Dataset:
     """A folder with train, valid and test files in any format that can be read."""
+    path = Path(path)
+    if not path.is_dir():
+        raise DataError(path=path, expected="a folder", found="a file") if path.exists() else missing(path)
     found = {split: _find(path, stems) for split, stems in STEMS.items()}
     if found["train"] is None:
         present = ", ".join(sorted(child.name for child in path.iterdir())[:8]) or "nothing"
-        raise DataError(f"{path}: expected a file named train.tsv, train.txt or similar; found {present}")
+        raise DataError(f"expected a file named train.tsv, train.txt or similar; found {present}", path=path)
     tables = {split: read_table(file) for split, file in found.items() if file is not None}
     heldout_file = _find(path, HELDOUT)
     if found["observed"] is not None and heldout_file is None:
-        raise DataError(
-            f"{path}: {found['observed'].name} tells of held-out entities; expected heldout.tsv to list them"
-        )
+        problem = f"{found['observed'].name} tells of held-out entities; expected heldout.tsv to list them"
+        raise DataError(problem, path=path)
     heldout = None if heldout_file is None else _read_column(heldout_file)
     return load_tables(name or path.name, tables, heldout)
 
@@ -150,7 +162,8 @@ def _find(folder: Path, stems: tuple[str, ...]) -> Path | None:
     wanted = {form for stem in stems for form in (stem, stem + "2id")}
     matches = sorted(child for child in folder.iterdir() if child.is_file() and child.name.split(".")[0] in wanted)
     if len(matches) > 1:
-        raise DataError(f"{folder}: {matches[0].name} and {matches[1].name} are both a {stems[0]} file; keep one")
+        problem = f"{matches[0].name} and {matches[1].name} are both a {stems[0]} file; keep one"
+        raise DataError(problem, path=folder)
     return matches[0] if matches else None
 
 
@@ -160,9 +173,9 @@ def _read_column(path: Path) -> list[str]:
         return [line.rstrip("\r\n") for line in Lines(stream, path) if line.strip()]
 
 
-def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], tuple[str, ...]]:
-    """Take the missing validation or test facts out of train, keeping every entity and relation known to it."""
-    missing = [split for split in ("valid", "test") if split not in parts]
+def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], str]:
+    """Take the missing validation or test facts out of train, such that each entity and relation stays in it."""
+    absent = [split for split in ("valid", "test") if split not in parts]
     train = parts["train"]
     order = np.random.default_rng(0).permutation(len(train))
     share = max(1, round(SHARE_HELD_BACK * len(train)))
@@ -170,7 +183,7 @@ def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], t
     uses_relation = np.bincount(train[:, 1])
     taken: list[int] = []
     for row in order.tolist():
-        if len(taken) == share * len(missing):
+        if len(taken) == share * len(absent):
             break
         head, relation, tail = train[row].tolist()
         ends = 2 if head == tail else 1
@@ -178,14 +191,13 @@ def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], t
             taken.append(row)
             uses_entity[[head, tail]] -= ends
             uses_relation[relation] -= 1
-    share = len(taken) // len(missing)
+    share = len(taken) // len(absent)
     split = dict(parts)
-    rows = np.array(taken[: share * len(missing)], dtype=np.int64)
-    for position, name in enumerate(missing):
+    rows = np.array(taken[: share * len(absent)], dtype=np.int64)
+    for position, name in enumerate(absent):
         split[name] = train[np.sort(rows[position * share : (position + 1) * share])]
     split["train"] = np.delete(train, rows, axis=0)
     if not share:
-        none = f"no {' or '.join(missing)} file, and too few facts to take any from train: {WHY_NONE}"
-        return split, (none,)
-    sizes = " and ".join(f"{len(split[name]):,} for {name}" for name in missing)
-    return split, (f"no {' or '.join(missing)} file: {sizes} taken from train at random (seed 0)",)
+        return split, f"no {' or '.join(absent)} file, and too few facts to take any from train: {WHY_NONE}"
+    sizes = " and ".join(f"{len(split[name]):,} for {name}" for name in absent)
+    return split, f"no {' or '.join(absent)} file: {sizes} taken from train at random (seed 0)"

@@ -2,7 +2,8 @@
 
 Files arrive as `NAME.part` beside the dataset folders. When all of a dataset are there they are turned into canonical
 text, the checksums are compared, and a complete folder is moved into place; only then do the `.part` files go. A
-download that is killed leaves nothing but `.part` files, and the next one goes on from them.
+download that is killed leaves nothing but `.part` files, and the next one goes on from them. (The library pooch begins
+anew each time, and compares the bytes of whole files: the same facts packed anew would be refused.)
 """
 
 import http.client
@@ -23,7 +24,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from hmem.errors import DownloadError
+from hmem.errors import DownloadError, Hint
 from hmem.graph.canonical import canonical_text, sha256, write_folder
 from hmem.graph.catalog import Entry, Source
 
@@ -46,11 +47,13 @@ class _PassingError(Exception):
     """Another attempt may succeed."""
 
 
-def fetch(entry: Entry, root: Path, progress: Progress | None = None) -> Path:
+def fetch(entry: Entry, root: str | os.PathLike[str], progress: Progress | None = None) -> Path:
     """Download `entry` into its folder below `root`, and return that folder."""
+    root = Path(root)
     target = root / entry.folder
     if entry.source is None:
-        raise DownloadError(f"{entry.name} has no public download; {where_to_put(entry, target)}, or {entry.instead}")
+        instead = Hint(text=f"{where_to_put(entry, target)}, or {entry.instead}")
+        raise DownloadError(f"{entry.name} has no public download", hint=instead)
     root.mkdir(parents=True, exist_ok=True)
     try:
         with _parts(entry, root) as parts:
@@ -58,7 +61,8 @@ def fetch(entry: Entry, root: Path, progress: Progress | None = None) -> Path:
             for _, part in parts.values():
                 _restart(part)
     except _FinalError as failure:
-        raise DownloadError(f"{failure}; to do without the download, {where_to_put(entry, target)}") from failure
+        instead = Hint(text=f"to do without the download, {where_to_put(entry, target)}")
+        raise DownloadError(str(failure), hint=instead) from failure
     return target
 
 

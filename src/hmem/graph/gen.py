@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from hmem.errors import ConfigError, DataError
+from hmem.errors import ConfigError, DataError, Hint
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -31,12 +31,14 @@ def split_heldout(triples: Int[np.ndarray, "n 3"], num_entities: int, heldout: i
     rounding of the authors' own files. The result depends on nothing but the arguments, with any version of numpy.
     """
     if not 1 <= heldout < num_entities:
-        raise ConfigError(f"heldout={heldout} must be at least 1 and less than the number of entities, {num_entities}")
+        problem = f"{{option}} must be at least 1 and less than the number of entities, {num_entities}"
+        raise ConfigError(problem, option="heldout", found=heldout)
     if seed < 0:
-        raise ConfigError(f"seed={seed} must not be negative")
+        raise ConfigError("{option} must not be negative", option="seed", found=seed)
     ends = triples[:, [0, 2]]  # (n, 2)
     if ends.size and (ends.min() < 0 or ends.max() >= num_entities):
-        raise DataError(f"entity ids run from {ends.min()} to {ends.max()}, expected 0 to {num_entities - 1}")
+        found = f"those from {ends.min()} to {ends.max()}"
+        raise DataError(expected=f"entity ids from 0 to {num_entities - 1}", found=found)
 
     stream = np.random.PCG64(seed)
     chosen = np.sort(_permutation(stream, num_entities)[:heldout])
@@ -57,7 +59,7 @@ def _permutation(stream: np.random.PCG64, size: int) -> Int[np.ndarray, " size"]
     """A random order of 0 … size − 1.
 
     numpy promises that the integers of PCG64 stay the same from version to version, and makes no such promise for
-    `Generator.permutation`; a seed in a paper or a bug report should mean the same split for everyone.
+    `Generator.permutation`; a seed in a paper or a bug report should mean the same split everywhere.
     """
     return np.argsort(stream.random_raw(size), kind="stable")
 
@@ -66,8 +68,10 @@ def _refuse_empty_parts(split: GenSplit) -> None:
     sizes = {name: len(getattr(split, name)) for name in ("train", "observed", "valid", "test")}
     empty = [name for name, size in sizes.items() if size == 0]
     if empty:
-        found = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        facts = ", ".join(f"{name} {size}" for name, size in sizes.items())
         raise ConfigError(
-            f"heldout={len(split.heldout)} leaves no facts for {' and '.join(empty)} (facts: {found}); "
-            "hold out more or fewer entities, or use a larger graph"
+            f"{{option}} leaves no facts for {' and '.join(empty)} (facts: {facts})",
+            option="heldout",
+            found=len(split.heldout),
+            hint=Hint(text="hold out more or fewer entities, or use a larger graph"),
         )

@@ -1,7 +1,5 @@
 """Names and the integers that stand for them."""
 
-import difflib
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -9,6 +7,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from hmem.errors import UnknownNameError
+from hmem.graph.name_search import closest
 
 
 class Names:
@@ -66,9 +65,9 @@ class Names:
     def add(self, name: str) -> int:
         """The id of `name`, which is given the next free one if it is new."""
         ids = self._index()
-        known = ids.get(name)
-        if known is not None:
-            return known
+        found = ids.get(name)
+        if found is not None:
+            return found
         ids[name] = len(self.to_list())
         self.to_list().append(name)
         return ids[name]
@@ -79,39 +78,22 @@ class Names:
     def id_of(self, name: str) -> int:
         found = self._index().get(name)
         if found is None:
-            raise UnknownNameError(self._unknown(name))
+            shown = name if len(name) <= 80 else name[:77] + "..."
+            near = self.closest(name)
+            raise UnknownNameError(f'no {self.kind} "{shown}"', option=self.kind, found=name, suggestions=near)
         return found
 
     def ids_of(self, names: Sequence[str]) -> Int[np.ndarray, " n"]:
         return np.array([self.id_of(name) for name in names], dtype=np.int64)
 
     def closest(self, name: str, count: int = 3) -> list[str]:
-        """The names most like `name`: sharing its letters in any case or punctuation first, then by spelling."""
-        wanted = _letters(name)
-        pieces = _trigrams(wanted)
-
-        def overlap(candidate: str) -> float:
-            letters = _letters(candidate)
-            if letters == wanted:
-                return 2.0
-            if wanted and letters.startswith(wanted):
-                return 1.0 + len(wanted) / len(letters)
-            theirs = _trigrams(letters)
-            return len(pieces & theirs) / max(1, len(pieces | theirs))
-
-        shortlist = [found for found in heapq.nlargest(50, self.to_list(), key=overlap) if overlap(found) > 0.15]
-        return sorted(shortlist, key=lambda found: (-overlap(found) - _similarity(wanted, found), found))[:count]
+        """The names that may have been meant by `name`, the likeliest first."""
+        return closest(name, self.to_list(), count)
 
     def _index(self) -> dict[str, int]:
         if self._ids is None:
             self._ids = {name: position for position, name in enumerate(self.to_list())}
         return self._ids
-
-    def _unknown(self, name: str) -> str:
-        shown = name if len(name) <= 80 else name[:77] + "..."
-        near = self.closest(name) if len(name) <= 200 else []
-        hint = "; closest: " + ", ".join(f'"{found}"' for found in near) if near else ""
-        return f'no {self.kind} "{shown}"{hint}'
 
 
 class Vocabulary:
@@ -130,16 +112,3 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self.entities)} entities, {len(self.relations)} relations)"
-
-
-def _letters(name: str) -> str:
-    return "".join(character for character in name.casefold() if character.isalnum())
-
-
-def _trigrams(text: str) -> set[str]:
-    padded = f" {text} "
-    return {padded[start : start + 3] for start in range(max(1, len(padded) - 2))}
-
-
-def _similarity(wanted: str, found: str) -> float:
-    return difflib.SequenceMatcher(None, wanted, _letters(found)).ratio()

@@ -1,4 +1,4 @@
-"""Who is linked to whom, and how: the edges of every entity, ready to be superposed."""
+"""The edges of every entity, which memories are made of, in an index that facts can be added to and removed from."""
 
 from bisect import bisect_left, insort
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class FlatEdges:
 class Neighborhoods:
     """Every entity's edges, sorted by role and then by filler.
 
-    The facts known at the start are compressed rows that are never changed or copied: row e is
+    The facts that the index is built from are compressed rows that are never changed or copied: row e is
     `roles[offsets[e]:offsets[e+1]]` and the same of `fillers`. Facts that come or go later live in two small
     dictionaries on top. Whatever was added and removed, in whichever order, the edges equal those of an index built
     afresh from the facts that remain.

@@ -14,7 +14,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
 
 MOST_AT_A_STEP = 200  # neighbors in one role; a step that leads to more says little about any of them
-MOST_WAYS = MOST_AT_A_STEP**2  # neighbors of all steps multiplied, so a rule has no more walks than that from anybody
+MOST_WAYS = MOST_AT_A_STEP**2  # neighbors of all steps multiplied: the most walks of a rule from one entity
 FACTS_PER_ROLE = 100  # that rules are looked for in, at least
 FACTS = 40_000  # in all, shared among the roles
 BODIES_PER_ROLE, BODIES = 30, 10_000  # the same for entities whose walks are counted
@@ -82,7 +82,7 @@ def _count_hits(graph: Neighborhoods, sample: Sample, steps: int) -> tuple[Ints,
         entity, role, answer = (each[start : start + CHUNK] for each in sample)
         far = graph.lookup(answer)
         last = mirror_role(far.roles.astype(np.int64), graph.num_relations)
-        place = far.owner * graph.num_entities + far.fillers  # who is one step before which fact's answer
+        place = far.owner * graph.num_entities + far.fillers  # the entities one step before the answer of each fact
         order = np.argsort(place, kind="stable")
         place, last = place[order], last[order]
         nowhere = np.zeros(len(entity), dtype=np.int64)

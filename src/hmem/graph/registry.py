@@ -5,7 +5,6 @@ public source, from where it goes into the cache. Files that are there are used 
 published counts; files that are downloaded must have the published checksums.
 """
 
-import difflib
 import os
 import sys
 from dataclasses import dataclass
@@ -13,12 +12,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from hmem.errors import ConfigError, DataError, UnknownNameError
+from hmem.errors import ConfigError, DataError, Hint, UnknownNameError
 from hmem.graph.canonical import NAME, TRIPLE, sha256_of_file
 from hmem.graph.catalog import CATALOG, Entry
-from hmem.graph.dataset import Dataset, load_file, load_folder
+from hmem.graph.dataset import Dataset, load_facts, load_folder
 from hmem.graph.download import Progress, fetch, where_to_put
-from hmem.graph.names import Names
+from hmem.graph.name_search import closest
+from hmem.graph.readers.files import missing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,22 +29,26 @@ class Place:
     folder: Path
 
 
-def load_dataset(data: str | os.PathLike[str], *, progress: Progress | None = None, **options: object) -> Dataset:
+def load_dataset(data: object, *, progress: Progress | None = None, **options: object) -> Dataset:
     """The dataset that `data` names: a folder with splits, a single file of facts, or an entry of the registry.
 
-    What exists as a path is taken as a path. `options` say how to read a single file, as in `read_table`.
+    What exists as a path is taken as a path. A table, a graph or triples in memory are read as they are. A single file
+    and what is in memory have no splits: a tenth of their facts is taken out of train for validation and test, as the
+    dataset's `notes` tell. `options` say how to read them, as in `read_table`.
     """
-    if data == "":  # which Path would take for this folder
-        raise ConfigError("expected the name of a dataset, a folder or a file, got an empty string")
+    if not isinstance(data, str | os.PathLike):
+        return load_facts(data, **options)
+    if not os.fspath(data):  # which Path would take for this folder
+        raise ConfigError(expected="the name of a dataset, a folder or a file", found="an empty string")
     path = Path(data).expanduser()
     if path.is_file():
-        return load_file(path, **options)
+        return load_facts(path, **options)
     if options:
         raise ConfigError(f"{', '.join(options)}: only a single file of facts takes this, and {data} is not one")
     if path.is_dir():
         return load_folder(path)
     if not isinstance(data, str):
-        raise DataError(_no_such_path(path))
+        raise missing(path)
     entry = find_entry(data)
     return load_entry(entry, resolve(entry, progress))
 
@@ -62,10 +66,10 @@ def find_entry(name: str) -> Entry:
         if name.casefold() in (entry.name.casefold(), entry.folder.casefold()):
             return entry
     if _looks_like_a_path(name):
-        raise DataError(_no_such_path(Path(name).expanduser()))
-    near = Names("dataset", CATALOG).closest(name)
-    hint = f"; closest: {', '.join(near)}" if near else "; see: hmem data list"
-    raise UnknownNameError(f'no dataset "{name}"{hint}')
+        raise missing(Path(name).expanduser())
+    near = closest(name, CATALOG)
+    all_names = Hint(text="see", command="hmem data list")
+    raise UnknownNameError(f'no dataset "{name}"', suggestions=near, hint=None if near else all_names)
 
 
 def resolve(entry: Entry, progress: Progress | None = None) -> Place:
@@ -78,10 +82,11 @@ def locate(entry: Entry) -> Place | None:
     for place in _places(entry):
         if not place.folder.is_dir() or not any(place.folder.iterdir()):
             continue
-        missing = [split for split in entry.splits if split_file(place.folder, split) is None]
-        if missing:
+        absent = [split for split in entry.splits if split_file(place.folder, split) is None]
+        if absent:
             advice = where_to_put(entry, place.folder)
-            raise DataError(f"{place.folder}: no {' or '.join(missing)} file for {entry.name}; {advice}")
+            problem = f"no {' or '.join(absent)} file for {entry.name}"
+            raise DataError(problem, path=place.folder, hint=Hint(text=advice))
         return place
     return None
 
@@ -97,14 +102,18 @@ def cache_folder() -> Path:
 
 
 def home() -> Path:
+    """HMEM_HOME, or the folder of hmem in this platform's cache folder."""
     chosen = os.environ.get("HMEM_HOME")
     if chosen:
         return Path(chosen).expanduser().absolute()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "hmem" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "hmem"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "hmem"
+    before = Path.home() / "Library" / "Caches" / "hmem"  # of hmem 0.1 on macOS, also where XDG_CACHE_HOME is set
+    if sys.platform == "darwin" and before.is_dir():
+        return before
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:
+        return Path.home() / ".cache" / "hmem"
+    return user_cache_path("hmem", appauthor=False)
 
 
 def check_counts(entry: Entry, dataset: Dataset, folder: Path) -> None:
@@ -112,12 +121,11 @@ def check_counts(entry: Entry, dataset: Dataset, folder: Path) -> None:
     expected = {"entities": entry.entities, "relations": entry.relations, **entry.rows}
     expected["train"] -= entry.duplicates
     found = counts(dataset)
-    wrong = [f"{found[what]:,} {what}, expected {count:,}" for what, count in expected.items() if found[what] != count]
+    wrong = [f"{found[what]:,} {what} (expected {count:,})" for what, count in expected.items() if found[what] != count]
     if wrong:
-        raise DataError(
-            f"{folder} is not {entry.name} as published: {'; '.join(wrong)}. "
-            f"Move it away, or name the folder itself to use it as it is"
-        )
+        problem = f"{{path}} is not {entry.name} as published: {', '.join(wrong)}"
+        hint = Hint(text="move it away, or name the folder itself to use it as it is")
+        raise DataError(problem, path=folder, hint=hint)
 
 
 def counts(dataset: Dataset) -> dict[str, int]:
@@ -158,12 +166,3 @@ def _looks_like_a_path(name: str) -> bool:
     if name.casefold().startswith("grail/"):
         return False
     return "/" in name or os.sep in name or name.startswith((".", "~")) or Path(name).suffix != ""
-
-
-def _no_such_path(path: Path) -> str:
-    """That `path` does not exist, and what is there instead."""
-    folder = path.parent
-    if not folder.is_dir():
-        return f"{path}: no such file or folder, and no folder {folder}"
-    near = difflib.get_close_matches(path.name, [child.name for child in folder.iterdir()], n=3)
-    return f"{path}: no such file or folder" + (f"; closest in {folder}: {', '.join(near)}" if near else "")

@@ -233,7 +233,7 @@ class ModelScorer:
         return scores
 
     @torch.inference_mode()
-    def chances(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None:
+    def log_alone(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None:
         """What calibration counts by, where it is not the scores' softmax; see `HMem.scores_and_chances`."""
         if self.model.exact is None:
             return None

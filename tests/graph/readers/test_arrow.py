@@ -110,10 +110,11 @@ def test_bad_tables() -> None:
         "Table: expected rows of head, relation and tail, found an empty table"
     )
     assert error_of(pa.table({"a": [1], "b": [2]})) == (
-        "Table: expected columns head, relation and tail, found a, b; name the three to read, e.g. columns=(0, 1, 2)"
+        "Table: expected columns head, relation and tail, found a, b; "
+        "name the three to read, for instance: columns=(0, 1, 2)"
     )
     assert error_of(pa.table(COLUMNS), columns=("head", "rel", "tail")) == (
-        'Table: no column "rel" among "head", "relation", "tail"'
+        'Table: no column "rel" among "head", "relation", "tail"; did you mean relation?'
     )
     invalid = pa.array([b"a", b"\xff"]).view(pa.string())
     assert error_of(pa.table({**COLUMNS, "head": invalid})).startswith("Table: expected UTF-8 text as head: ")

@@ -1,11 +1,15 @@
 """Headings and mappings of columns."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from hmem.errors import ConfigError, DataError
 from hmem.graph.readers.columns import Columns, check_columns, find_columns, heading
+from hmem.graph.readers.files import Place
+
+TABLE = Place(Path("t"))
 
 
 @pytest.mark.parametrize(
@@ -24,6 +28,13 @@ from hmem.graph.readers.columns import Columns, check_columns, find_columns, hea
         ("head relation type tail", (0, 1, 3)),
         (":START_ID :TYPE :END_ID", (0, 1, 2)),
         ("#head relation tail", (0, 1, 2)),
+        ("source interaction target", (0, 1, 2)),
+        ("subject verb object", (0, 1, 2)),
+        ("entity1 link entity2", (0, 1, 2)),
+        ("head_id relation_type tail_id", (0, 1, 2)),
+        ("Head-Entity Relation-Name Tail-Entity", (0, 1, 2)),
+        ("head_id head relation tail_id tail", (1, 2, 4)),
+        ("_id relation _name", None),
         ("from label type to", None),
         ("from to source target type", None),
         ("head head relation tail", None),
@@ -36,15 +47,16 @@ from hmem.graph.readers.columns import Columns, check_columns, find_columns, hea
 )
 def test_headings(names: str, positions: tuple[int, int, int] | None) -> None:
     assert heading(names.split()) == positions
+    assert heading([name.replace("-", " ") for name in names.split()]) == positions
 
 
 def test_columns_by_name_and_position() -> None:
-    assert find_columns(["x", "y", "z"], 3, ("z", "x", 1), "t") == (2, 0, 1)
-    assert find_columns(None, 4, (3, 0, 1), "t") == (3, 0, 1)
-    assert find_columns(["tail", "relation", "head"], 3, None, "t") == (2, 1, 0)
-    assert find_columns(["x", "y", "z"], 3, None, "t") == (0, 1, 2)
-    assert find_columns(None, 4, None, "t") is None
-    assert find_columns(["x", "y"], 2, None, "t") is None
+    assert find_columns(["x", "y", "z"], 3, ("z", "x", 1), TABLE) == (2, 0, 1)
+    assert find_columns(None, 4, (3, 0, 1), TABLE) == (3, 0, 1)
+    assert find_columns(["tail", "relation", "head"], 3, None, TABLE) == (2, 1, 0)
+    assert find_columns(["x", "y", "z"], 3, None, TABLE) == (0, 1, 2)
+    assert find_columns(None, 4, None, TABLE) is None
+    assert find_columns(["x", "y"], 2, None, TABLE) is None
 
 
 @pytest.mark.parametrize(
@@ -65,21 +77,21 @@ def test_impossible_columns(columns: Columns, message: str) -> None:
     ("columns", "error", "message"),
     [
         ((0, 1, 3), DataError, "t: no column 3; there are 3, counted from 0"),
-        (("from", "type", "too"), DataError, 't: no column "too" among "from", "type", "to"; closest: "to"'),
+        (("from", "type", "too"), DataError, 't: no column "too" among "from", "type", "to"; did you mean to?'),
         (("from", "zzz", "to"), DataError, 't: no column "zzz" among "from", "type", "to"'),
-        (("from", 0, "to"), ConfigError, "columns=('from', 0, 'to') must name three different columns of t"),
+        (("from", 0, "to"), ConfigError, "columns=('from', 0, 'to') must name three different columns"),
     ],
 )
 def test_columns_that_are_not_there(columns: Columns, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        find_columns(["from", "type", "to"], 3, columns, "t")
+        find_columns(["from", "type", "to"], 3, columns, TABLE)
 
 
 def test_names_without_a_heading_and_doubled_names() -> None:
-    with pytest.raises(ConfigError, match='column "a" is a name, but header=False says there are none; give its posi'):
-        find_columns(None, 3, ("a", "b", "c"), "t")
+    with pytest.raises(ConfigError, match='header=False says that columns have no names, but "a" is one; give'):
+        find_columns(None, 3, ("a", "b", "c"), TABLE)
     with pytest.raises(DataError, match='t: 2 columns are named "a"; give the position instead'):
-        find_columns(["a", "b", "a"], 3, ("a", "b", 2), "t")
+        find_columns(["a", "b", "a"], 3, ("a", "b", 2), TABLE)
     many = [f"c{i}" for i in range(10)]
     with pytest.raises(DataError, match=r'"c7" and 2 more$'):
-        find_columns(many, 10, ("x", 1, 2), "t")
+        find_columns(many, 10, ("x", 1, 2), TABLE)

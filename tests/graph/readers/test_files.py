@@ -23,19 +23,21 @@ def test_a_file_opens(write: Write) -> None:
 
 
 def test_a_missing_file_comes_with_near_names(tmp_path: Path, write: Write) -> None:
-    assert error_of(tmp_path / "train.tvs") == f"no file train.tvs in {tmp_path}"
+    assert error_of(tmp_path / "train.tvs") == f"{tmp_path}/train.tvs: no such file or folder"
     write("train.tsv", "")
     write("unlike", "")
-    assert error_of(tmp_path / "train.tvs") == f"no file train.tvs in {tmp_path}; closest: train.tsv"
+    assert error_of(tmp_path / "train.tvs") == f"{tmp_path}/train.tvs: no such file or folder; did you mean train.tsv?"
 
 
 def test_a_relative_name_is_looked_for_in_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert error_of(Path("train.tsv")) == f"no file train.tsv in {tmp_path}"
+    Path("train.tvs").touch()
+    assert error_of(Path("train.tsv")) == "train.tsv: no such file or folder; did you mean train.tvs?"
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    assert error_of(tmp_path / "no" / "a.tsv") == f"no file a.tsv: there is no folder {tmp_path / 'no'}"
+    folder = tmp_path / "no"
+    assert error_of(folder / "a.tsv") == f"{folder}/a.tsv: no such file or folder, and no folder {folder}"
 
 
 def test_a_folder_instead_of_a_file(tmp_path: Path, write: Write) -> None:

@@ -57,7 +57,7 @@ def test_too_many_columns_need_a_choice(write: Write) -> None:
     with pytest.raises(DataError) as error:
         find_layout(path, "csv", None, None, None)
     assert str(error.value) == (
-        f"{path}:2: expected 3 comma-separated fields, found 4; to read three of them, give e.g. columns=(0, 1, 2)"
+        f"{path}:2: expected 3 comma-separated fields, found 4; name the three to read, for instance: columns=(0, 1, 2)"
     )
     assert find_layout(path, "csv", None, None, (0, 1, 2)).width == 4
 
@@ -94,5 +94,5 @@ def test_impossible_delimiters(write: Write) -> None:
         with pytest.raises(ConfigError) as error:
             find_layout(path, "csv", delimiter, None, None)
         assert str(error.value) == f"delimiter={delimiter!r} must be a single character, and no line break"
-    with pytest.raises(ConfigError, match=r'cannot be a quote in CSV; try format="tsv", which has no quoting'):
+    with pytest.raises(ConfigError, match=r"cannot be a quote in CSV; without quoting: format='tsv'$"):
         find_layout(path, "csv", '"', None, None)

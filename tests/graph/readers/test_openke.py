@@ -57,8 +57,8 @@ def test_compressed(train: Path, write: Write) -> None:
         ("entity", "2\na\t0\nb\n", ":3: expected a name and its id, found 'b'"),
         ("entity", "2\na\t0\n\t1\n", ":3: expected a name and its id, found '\\t1'"),
         ("entity", "two\na\t0\n", ":1: expected the number of names, found 'two'"),
-        ("relation", "2\nr\t0\nr\t1\n", ":3: expected every name and id once, found 'r' here and at {path}:2"),
-        ("relation", "2\nr\t0\ns\t0\n", ":3: expected every name and id once, found 0 here and at {path}:2"),
+        ("relation", "2\nr\t0\nr\t1\n", ":3: expected every name and id once, found 'r' here and in line 2"),
+        ("relation", "2\nr\t0\ns\t0\n", ":3: expected every name and id once, found 0 here and in line 2"),
         ("relation", b"1\nr\xff\t0\n", ":2: byte 2 of the line is 0xff, which is not UTF-8; expected UTF-8 text"),
     ],
 )
@@ -69,11 +69,11 @@ def test_bad_files(train: Path, write: Write, name: str, content: str | bytes, m
 
 def test_missing_files(train: Path) -> None:
     folder = train.parent
-    assert error_of(folder / "valid2id.txt").startswith(f"no file valid2id.txt in {folder}; closest: ")
+    assert error_of(folder / "valid2id.txt").startswith(f"{folder}/valid2id.txt: no such file or folder; did you mean ")
     (folder / "relation2id.txt").unlink()
-    assert error_of(train).startswith(f"no file relation2id.txt in {folder}; closest: ")
+    assert error_of(train).startswith(f"{folder}/relation2id.txt: no such file or folder; did you mean ")
     train.unlink()
-    assert error_of(train).startswith(f"no file train2id.txt in {folder}")
+    assert error_of(train).startswith(f"{folder}/train2id.txt: no such file or folder")
 
 
 def test_lists_of_names_are_no_triples(train: Path) -> None:

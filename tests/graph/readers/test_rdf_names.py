@@ -5,7 +5,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmem.graph.readers.rdf_names import WELL_KNOWN, Names
+from hmem.graph.readers.rdf_names import WELL_KNOWN, TermNames
 from tests.graph.readers.helpers import fuzz
 
 pieces = st.sampled_from(["http:", "//", "ex/", "a", "b:", "dbr:", "x", "#", "/", "é", WELL_KNOWN["dbr"]])
@@ -21,7 +21,7 @@ literals = st.tuples(
 
 
 def test_iris_are_shortened_by_the_longest_namespace() -> None:
-    names = Names({"e": "http://ex/", "f": "http://ex/f/", "g": "http://ex/", "schema": "http://mine/"})
+    names = TermNames({"e": "http://ex/", "f": "http://ex/f/", "g": "http://ex/", "schema": "http://mine/"})
     assert names.iri("http://ex/a") == "e:a"
     assert names.iri("http://ex/f/a") == "f:a"
     assert names.iri("http://ex/f/") == "e:f/"
@@ -33,7 +33,7 @@ def test_iris_are_shortened_by_the_longest_namespace() -> None:
 
 
 def test_full_names_are_the_iris_themselves() -> None:
-    names = Names()
+    names = TermNames()
     for iri in ("http://ex/a", "http://schema.org/a", "dbr:Paris", "urn:a"):
         assert names.iri(iri) == iri
     assert names.literal("3", None, None, WELL_KNOWN["xsd"] + "integer") == '"3"^^xsd:integer'
@@ -42,16 +42,16 @@ def test_full_names_are_the_iris_themselves() -> None:
 
 def test_what_is_no_prefix_is_not_used() -> None:
     for declared in ("_", "a:b", "1", '"', "<", "a b"):
-        assert Names({declared: "http://ex/"}).iri("http://ex/a") == "http://ex/a"
-    assert Names({"e": ""}).iri("http://ex/a") == "http://ex/a"
+        assert TermNames({declared: "http://ex/"}).iri("http://ex/a") == "http://ex/a"
+    assert TermNames({"e": ""}).iri("http://ex/a") == "http://ex/a"
 
 
 def test_a_well_known_prefix_is_preferred() -> None:
-    assert Names({"a": WELL_KNOWN["dbr"]}).iri(WELL_KNOWN["dbr"] + "Rome") == "dbr:Rome"
+    assert TermNames({"a": WELL_KNOWN["dbr"]}).iri(WELL_KNOWN["dbr"] + "Rome") == "dbr:Rome"
 
 
 def test_literals() -> None:
-    names = Names({})
+    names = TermNames({})
     assert names.literal("x", None, None, WELL_KNOWN["xsd"] + "string") == '"x"'
     assert names.literal("x", "en", None, WELL_KNOWN["rdf"] + "langString") == '"x"@en'
     assert names.literal("x", "ar", "rtl", WELL_KNOWN["rdf"] + "dirLangString") == '"x"@ar--rtl'
@@ -64,7 +64,7 @@ def test_literals() -> None:
 def test_two_terms_never_share_a_name(
     declared: dict[str, str] | None, iris: list[str], literals: list[tuple[str, str | None, str | None, str]]
 ) -> None:
-    names = Names(declared)
+    names = TermNames(declared)
     terms_of: dict[str, set[object]] = defaultdict(set)
     for iri in iris:
         terms_of[names.iri(iri)].add(iri)

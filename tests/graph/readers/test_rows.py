@@ -6,11 +6,11 @@ import pytest
 
 from hmem.errors import DataError
 from hmem.graph.readers.lines import Lines, open_text
-from hmem.graph.readers.rows import Row, delimiter_name, rows, split
+from hmem.graph.readers.rows import TextRow, fields_by, rows, split
 from tests.graph.readers.helpers import Write
 
 
-def rows_of(path: Path, delimiter: str, quoted: bool) -> list[Row]:
+def rows_of(path: Path, delimiter: str, quoted: bool) -> list[TextRow]:
     with open_text(path) as stream:
         return list(rows(Lines(stream, path), delimiter, quoted))
 
@@ -24,10 +24,10 @@ def test_split() -> None:
 def test_quoted_fields(write: Write) -> None:
     path = write("a.csv", '"a,b","c""d",e"f\r\n"x\r\ny","",\n\n z \n')
     assert rows_of(path, ",", True) == [
-        Row(1, ["a,b", 'c"d', 'e"f'], blank=False),
-        Row(2, ["x\r\ny", "", ""], blank=False),
-        Row(4, [""], blank=True),
-        Row(5, [" z "], blank=False),
+        TextRow(1, ["a,b", 'c"d', 'e"f'], blank=False),
+        TextRow(2, ["x\r\ny", "", ""], blank=False),
+        TextRow(4, [""], blank=True),
+        TextRow(5, [" z "], blank=False),
     ]
 
 
@@ -53,11 +53,5 @@ def test_a_quote_never_closed(write: Write) -> None:
 
 
 def test_delimiters_have_names() -> None:
-    assert [delimiter_name(delimiter) for delimiter in "\t,;| :"] == [
-        "tab",
-        "comma",
-        "semicolon",
-        "pipe",
-        "space",
-        "':'",
-    ]
+    names = ("tab", "comma", "semicolon", "pipe", "space", "':'")
+    assert [fields_by(3, delimiter) for delimiter in "\t,;| :"] == [f"3 {name}-separated fields" for name in names]

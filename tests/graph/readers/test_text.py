@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hmem.errors import DataError
 from hmem.graph.readers import text
-from hmem.graph.readers.explain import scan
 from hmem.graph.readers.layout import find_layout
 from hmem.graph.readers.read import read_table
+from hmem.graph.readers.slow_scan import scan
 from tests.graph.readers.helpers import Triple, Write, almost_tables, fuzz, triples
 
 ABC = [("a", "r", "b"), ("b", "r", "c")]

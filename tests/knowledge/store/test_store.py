@@ -83,9 +83,9 @@ def test_a_write_that_changes_nothing_makes_no_moment(store: Store) -> None:
 
 def test_removing_an_unknown_name_names_the_closest_and_removes_nothing(store: Store) -> None:
     store.add([WOLF, DOG])
-    with pytest.raises(UnknownNameError, match='no entity "wolff"; closest: "wolf"'):
+    with pytest.raises(UnknownNameError, match='no entity "wolff"; did you mean wolf'):
         store.remove([DOG, ("wolff", "hypernym", "canine")])
-    with pytest.raises(UnknownNameError, match='no relation "hyper"; closest: "hypernym"'):
+    with pytest.raises(UnknownNameError, match='no relation "hyper"; did you mean hypernym'):
         store.remove([("wolf", "hyper", "canine")])
     assert by_name(store) == [WOLF, DOG]
     assert store.moment == 1

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hmem.errors import DataError
-from hmem.graph.readers.columns import Columns, Positions, find_columns
+from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns
+from hmem.graph.readers.files import Place
 from hmem.graph.readers.table import ROLES, as_table
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index that has no name
@@ -15,24 +15,24 @@ _ROWS_PER_CHUNK = 1 << 20
 
 def read_arrow(source: object, columns: Columns | None) -> pa.Table:
     """The triples of a table that has `__arrow_c_stream__`; errors count its rows from 0."""
-    where = type(source).__name__
+    where = Place(None, kind=type(source).__name__)
     try:
         table = pa.table(source)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-        raise DataError(f"{where}: cannot be read as a table: {error}") from None
+        raise where.error(f"cannot be read as a table: {error}") from None
     return three_columns(table, columns, where)
 
 
-def three_columns(table: pa.Table, columns: Columns | None, where: str) -> pa.Table:
-    """The head, the relation and the tail of `table` as text; `where` begins the message of an error."""
+def three_columns(table: pa.Table, columns: Columns | None, where: Place) -> pa.Table:
+    """The head, the relation and the tail of `table` as text; an error names `where`."""
     positions = choose_columns(table.column_names, columns, where)
     if not table.num_rows:
-        raise DataError(f"{where}: expected rows of head, relation and tail, found an empty table")
+        raise where.error("expected rows of head, relation and tail, found an empty table")
     chosen = zip(ROLES, positions, strict=True)
     return as_table([_text(table.column(position), role, where) for role, position in chosen])
 
 
-def choose_columns(names: Sequence[str], columns: Columns | None, where: str) -> Positions:
+def choose_columns(names: Sequence[str], columns: Columns | None, where: Place) -> Positions:
     """The positions of the head, the relation and the tail among the columns of a table."""
     positions = find_columns(names, len(names), columns, where)
     if positions is not None:
@@ -40,13 +40,11 @@ def choose_columns(names: Sequence[str], columns: Columns | None, where: str) ->
     kept = [position for position, name in enumerate(names) if not _PANDAS_INDEX.fullmatch(name)]
     if len(kept) == 3:
         return kept[0], kept[1], kept[2]
-    raise DataError(
-        f"{where}: expected columns head, relation and tail, found {', '.join(names) or 'none'}; "
-        "name the three to read, e.g. columns=(0, 1, 2)"
-    )
+    problem = f"expected columns head, relation and tail, found {', '.join(names) or 'none'}"
+    raise where.error(problem, hint=CHOOSE_COLUMNS)
 
 
-def _text(column: pa.ChunkedArray, role: str, where: str) -> list[pa.Array]:
+def _text(column: pa.ChunkedArray, role: str, where: Place) -> list[pa.Array]:
     """The chunks of `column` as dictionary-encoded text, none of it null or empty."""
     chunks: list[pa.Array] = []
     row = 0
@@ -59,11 +57,11 @@ def _text(column: pa.ChunkedArray, role: str, where: str) -> list[pa.Array]:
     return chunks
 
 
-def _encode(piece: pa.Array, role: str, where: str) -> pa.Array:
+def _encode(piece: pa.Array, role: str, where: Place) -> pa.Array:
     """`piece` as dictionary-encoded text; the dictionary is made anew, so that it holds no name that is not used."""
     kind = piece.type.value_type if pa.types.is_dictionary(piece.type) else piece.type
     if not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
-        raise DataError(f"{where}: expected text or integers as {role}, found {kind}")
+        raise where.error(f"expected text or integers as {role}, found {kind}")
     try:
         if pa.types.is_dictionary(piece.type):
             values = _as_string(piece.dictionary).take(piece.indices)
@@ -72,12 +70,12 @@ def _encode(piece: pa.Array, role: str, where: str) -> pa.Array:
         encoded = values.dictionary_encode()
         return pa.DictionaryArray.from_arrays(encoded.indices, _as_string(encoded.dictionary))
     except pa.ArrowException as error:
-        raise DataError(f"{where}: expected UTF-8 text as {role}: {error}") from None
+        raise where.error(f"expected UTF-8 text as {role}: {error}") from None
 
 
 def _as_string(values: pa.Array) -> pa.Array:
     text = values.cast(pa.string())
-    text.validate(full=True)  # nobody else has made sure that it is UTF-8
+    text.validate(full=True)  # Arrow itself does not check that text is UTF-8
     return text
 
 
@@ -85,8 +83,8 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"
 
 
-def _refuse_nothing(piece: pa.Array, first_row: int, role: str, where: str) -> None:
+def _refuse_nothing(piece: pa.Array, first_row: int, role: str, where: Place) -> None:
     if piece.null_count or piece.dictionary.index("").as_py() >= 0:
         row, name = next((row, name) for row, name in enumerate(piece.to_pylist(), first_row) if not name)
         found = "a null" if name is None else "empty text"
-        raise DataError(f"{where}: row {row} (counted from 0): expected a {role}, found {found}")
+        raise where.error(f"row {row} (counted from 0): expected a {role}, found {found}")

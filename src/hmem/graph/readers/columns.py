@@ -1,13 +1,22 @@
 """Which three columns of a table are the head, the relation and the tail."""
 
-import difflib
+import re
 from collections.abc import Sequence
 
-from hmem.errors import ConfigError, DataError
+from hmem.errors import ConfigError, Hint
+from hmem.graph.name_search import closest
+from hmem.graph.readers.files import Place
 
 # The columns of the head, the relation and the tail, each by name or by position counted from 0.
 Columns = Sequence[str | int]
 Positions = tuple[int, int, int]
+
+CHOOSE_COLUMNS = Hint(
+    text="name the three to read, for instance",
+    option="columns",
+    value=(0, 1, 2),
+    command="hmem data import or hmem facts import with --columns 0,1,2",
+)
 
 _ENDS = {
     "head": "tail",
@@ -17,29 +26,38 @@ _ENDS = {
     "start": "end",
     "src": "dst",
     "subj": "obj",
-    "start_id": "end_id",
+    "lhs": "rhs",
+    "entity1": "entity2",
+    "entity_1": "entity_2",
+    "node1": "node2",
+    "e1": "e2",
 }
 _RELATIONS = ("relation", "predicate")  # either wins over the other words
-_OTHER_RELATIONS = ("rel", "pred", "relationship", "property", "edge", "edge_type", "label", "type")
+_OTHER_RELATIONS = ("rel", "pred", "relationship", "property", "edge", "link", "verb", "interaction", "label", "type")
+_ADDITION = re.compile(r"(?<=.)_(id|name|entity|node|type|label)$")  # head_id is a head
 _INITIALS = (("h", "r", "t"), ("s", "p", "o"))
 
 
 def check_columns(columns: Columns) -> None:
     """Refuse, before any file is opened, what can never name three columns."""
     if isinstance(columns, str) or len(columns) != 3 or len(set(columns)) != 3:
-        raise ConfigError(f"columns={columns!r} must name three different columns: the head, the relation, the tail")
+        raise _refuse("must name three different columns: the head, the relation, the tail", columns)
     if any(isinstance(column, int) and column < 0 for column in columns):
-        raise ConfigError(f"columns={columns!r} must count the columns from 0")
+        raise _refuse("must count the columns from 0", columns)
 
 
 def heading(names: Sequence[str]) -> Positions | None:
     """Where the head, the relation and the tail stand, if `names` read like the heading of a table of triples.
 
-    Known, in any case and any order: head/tail, subject/object, source/target, from/to and the like together with
+    These are, in any case and any order: head/tail, subject/object, source/target, from/to and the like together with
     relation, predicate, type and the like; h/r/t; s/p/o. Other columns may stand between them. Two candidates for
-    one place are no heading, save that relation and predicate win over the vaguer words.
+    one place are no heading, save that relation and predicate win over the vaguer words, and head over head_id.
     """
-    words = [name.strip().lstrip("#:").strip().lower() for name in names]
+    words = [re.sub(r"[\s-]+", "_", name.strip().lstrip("#:").strip().lower()) for name in names]
+    return _heading(words) or _heading([_ADDITION.sub("", word) for word in words])
+
+
+def _heading(words: list[str]) -> Positions | None:
     found = [three for three in _INITIALS if set(three) <= set(words)]
     ends = [(head, tail) for head, tail in _ENDS.items() if head in words and tail in words]
     relations = [word for word in _RELATIONS if word in words] or [word for word in _OTHER_RELATIONS if word in words]
@@ -51,35 +69,39 @@ def heading(names: Sequence[str]) -> Positions | None:
     return words.index(head), words.index(relation), words.index(tail)
 
 
-def find_columns(names: Sequence[str] | None, width: int, columns: Columns | None, where: str) -> Positions | None:
+def find_columns(names: Sequence[str] | None, width: int, columns: Columns | None, where: Place) -> Positions | None:
     """The positions of the three columns, or None where only `columns` could tell.
 
     Without `columns`, the heading decides, or else exactly three columns are taken in their order. `names` is None
-    for a table without heading; `where` begins the message of an error.
+    for a table without heading; an error names `where`.
     """
     if columns is None:
         named = heading(names) if names is not None else None
         return named or ((0, 1, 2) if width == 3 else None)
     head, relation, tail = (_position(column, names, width, where) for column in columns)
     if len({head, relation, tail}) < 3:
-        raise ConfigError(f"columns={columns!r} must name three different columns of {where}")
+        raise _refuse("must name three different columns", columns)
     return head, relation, tail
 
 
-def _position(column: str | int, names: Sequence[str] | None, width: int, where: str) -> int:
+def _position(column: str | int, names: Sequence[str] | None, width: int, where: Place) -> int:
     if isinstance(column, int):
         if column >= width:
-            raise DataError(f"{where}: no column {column}; there are {width}, counted from 0")
+            raise where.error(f"no column {column}; there are {width}, counted from 0")
         return column
     if names is None:
-        raise ConfigError(f'column "{column}" is a name, but header=False says there are none; give its position')
+        problem = f'{{option}} says that columns have no names, but "{column}" is one; give its position'
+        raise ConfigError(problem, option="header", found=False)
     if names.count(column) > 1:
-        raise DataError(f'{where}: {names.count(column)} columns are named "{column}"; give the position instead')
+        raise where.error(f'{names.count(column)} columns are named "{column}"; give the position instead')
     if column not in names:
-        closest = difflib.get_close_matches(column, names, n=1)
-        hint = f'; closest: "{closest[0]}"' if closest else ""
-        raise DataError(f'{where}: no column "{column}" among {_listed(names)}{hint}')
+        problem = f'no column "{column}" among {_listed(names)}'
+        raise where.error(problem, suggestions=closest(column, names, 1))
     return names.index(column)
+
+
+def _refuse(problem: str, columns: Columns) -> ConfigError:
+    return ConfigError(f"{{option}} {problem}", option="columns", found=columns)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -34,7 +34,8 @@ def open_bytes(path: Path) -> io.BufferedReader:
     promised = CODECS.get(path.suffix.lower())
     if start and promised not in (None, codec):
         file.close()
-        raise DataError(f"{path}: the name says {promised}, but the content does not begin as {promised} does")
+        problem = f"the name says {promised}, but the content does not begin as {promised} does"
+        raise DataError(problem, path=path)
     return file if codec is None else io.BufferedReader(_Decompressed(file, path, codec), BUFFER)
 
 
@@ -55,7 +56,7 @@ class _Decompressed(io.RawIOBase):
         try:
             data = self._stream.read(len(buffer))
         except (OSError, EOFError, pa.ArrowException) as error:
-            raise DataError(f"{self._path}: the {self._codec} data is corrupt or cut short: {error}") from None
+            raise DataError(f"the {self._codec} data is corrupt or cut short: {error}", path=self._path) from None
         buffer[: len(data)] = data
         return len(data)
 

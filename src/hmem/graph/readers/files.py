@@ -1,15 +1,31 @@
 """Opening an input file, or saying plainly why it cannot be opened."""
 
-import difflib
 import io
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hmem.errors import DataError
+from hmem.graph.name_search import closest
 from hmem.sqlite_files import open_plain
 
 BUFFER = 1 << 20  # bytes per read
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an error is about: a file, a line of it, or a table in memory, which has no path but a type."""
+
+    path: Path | None
+    line: int | None = None
+    kind: str = ""
+
+    def error(self, problem: str = "", **fields: Any) -> DataError:
+        if self.path is None:
+            return DataError(f"{self.kind}: {problem or DataError(**fields).problem}", **fields)
+        return DataError(problem, path=self.path, line=self.line, **fields)
 
 
 def open_file(path: Path) -> io.BufferedReader:
@@ -17,36 +33,36 @@ def open_file(path: Path) -> io.BufferedReader:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise DataError(f"{path} is a folder; expected a file{_contents(path)}")
+            raise DataError(f"{{path}} is a folder; expected a file{_contents(path)}", path=path)
         if not stat.S_ISREG(mode):
-            raise DataError(f"{path} is a pipe or a device; expected a file, so save its content to one first")
+            problem = "{path} is a pipe or a device; expected a file, so save its content to one first"
+            raise DataError(problem, path=path)
         return io.BufferedReader(open_plain(path), BUFFER)
     except FileNotFoundError:
-        raise DataError(missing(path)) from None
+        raise missing(path) from None
     except PermissionError:
-        raise DataError(f"{path}: permission denied") from None
+        raise DataError("permission denied", path=path) from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be opened: {error.strerror}") from None
+        raise DataError(f"cannot be opened: {error.strerror}", path=path) from None
     except ValueError as error:  # a NUL in the name
         raise DataError(f"{str(path)!r} cannot be a file name: {error}") from None
 
 
-def missing(path: Path) -> str:
-    """The message for a file that is not there, with the near names in its folder."""
-    folder = path.parent.absolute()
+def missing(path: Path) -> DataError:
+    """The error for a path that does not exist, with the near names in its folder."""
+    folder = path.parent
     if not folder.is_dir():
-        return f"no file {path.name}: there is no folder {folder}"
-    closest = difflib.get_close_matches(path.name, _names_in(folder), n=3)
-    return f"no file {path.name} in {folder}" + (f"; closest: {', '.join(closest)}" if closest else "")
+        return DataError(f"no such file or folder, and no folder {folder}", path=path)
+    return DataError("no such file or folder", path=path, suggestions=closest(path.name, _names_in(folder)))
 
 
 def _contents(folder: Path) -> str:
-    names = sorted(_names_in(folder))[:3]
+    names = sorted(name for name in _names_in(folder) if (folder / name).is_file())[:3]
     return f" in it, such as {', '.join(names)}" if names else ""
 
 
 def _names_in(folder: Path) -> list[str]:
     try:
-        return [entry.name for entry in os.scandir(folder) if entry.is_file()]
+        return os.listdir(folder)
     except OSError:  # the folder itself may not be readable; the names are only a courtesy
         return []

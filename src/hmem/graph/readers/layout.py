@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hmem.errors import ConfigError, DataError
-from hmem.graph.readers.columns import Columns, Positions, find_columns, heading
+from hmem.errors import ConfigError, DataError, Hint
+from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns, heading
+from hmem.graph.readers.files import Place
 from hmem.graph.readers.lines import Lines, open_text
-from hmem.graph.readers.rows import Row, delimiter_name, rows, split
+from hmem.graph.readers.rows import TextRow, fields_by, rows, split
 
 # What may separate the fields, by kind of file; the first is assumed where the first row does not tell.
 _CANDIDATES = {"tsv": "\t", "csv": ",;|\t", "txt": "\t,;| "}
@@ -22,9 +23,6 @@ class Layout:
     offset: int  # bytes before the first row, after a byte-order mark
     lines: int  # lines before the first row
 
-    def expected(self) -> str:
-        return f"expected {self.width} {delimiter_name(self.delimiter)}-separated fields"
-
 
 def find_layout(path: Path, kind: str, delimiter: str | None, header: bool | None, columns: Columns | None) -> Layout:
     """The layout of `path`, a file of kind "tsv" (no quoting), "csv" (quoting) or "txt" (either, by its delimiter)."""
@@ -38,7 +36,7 @@ def find_layout(path: Path, kind: str, delimiter: str | None, header: bool | Non
         lines = Lines(stream, path)
         first = next((row for row in rows(lines, delimiter, quoted) if not row.blank), None)
         if first is None:
-            raise DataError(f"{path}: expected rows of head, relation and tail, found an empty file")
+            raise DataError(path=path, expected="rows of head, relation and tail", found="an empty file")
         has_header = heading(first.fields) is not None if header is None else header
         return Layout(
             delimiter=delimiter,
@@ -65,18 +63,18 @@ def _guess_delimiter(path: Path, kind: str) -> str:
 
 def _check_delimiter(delimiter: str, quoted: bool) -> None:
     if len(delimiter) != 1 or delimiter in "\r\n\0":
-        raise ConfigError(f"delimiter={delimiter!r} must be a single character, and no line break")
+        problem = "{option} must be a single character, and no line break"
+        raise ConfigError(problem, option="delimiter", found=delimiter)
     if quoted and delimiter == '"':
-        raise ConfigError('delimiter=\'"\' cannot be a quote in CSV; try format="tsv", which has no quoting')
+        no_quoting = Hint(text="without quoting", option="format", value="tsv")
+        raise ConfigError("{option} cannot be a quote in CSV", option="delimiter", found=delimiter, hint=no_quoting)
 
 
-def _find_columns(path: Path, first: Row, delimiter: str, has_header: bool, columns: Columns | None) -> Positions:
+def _find_columns(path: Path, first: TextRow, delimiter: str, has_header: bool, columns: Columns | None) -> Positions:
     width = len(first.fields)
     names = first.fields if has_header else None
-    found = find_columns(names, width, columns, f"{path}:{first.number}")
+    place = Place(path, first.number)
+    found = find_columns(names, width, columns, place)
     if found is None:
-        hint = "; to read three of them, give e.g. columns=(0, 1, 2)" if width > 3 else ""
-        raise DataError(
-            f"{path}:{first.number}: expected 3 {delimiter_name(delimiter)}-separated fields, found {width}{hint}"
-        )
+        raise place.error(expected=fields_by(3, delimiter), found=width, hint=CHOOSE_COLUMNS if width > 3 else None)
     return found

@@ -30,7 +30,7 @@ def open_text(path: Path) -> io.BufferedReader:
         start = stream.peek(8192)
         kind = next((kind for magic, kind in _NOT_TEXT.items() if start.startswith(magic)), None)
         if kind is not None:
-            raise DataError(f"{path}: expected UTF-8 text, found {kind}")
+            raise DataError(path=path, expected="UTF-8 text", found=kind)
         if b"\0" in start:
             before = start[: start.index(b"\0")]
             raise _nul(path, max(1, len(before.splitlines()) + before.endswith((b"\n", b"\r"))))
@@ -66,11 +66,10 @@ class Lines:
         try:
             return line.decode()
         except UnicodeDecodeError as error:
-            raise DataError(
-                f"{self.path}:{self.number}: byte {error.start + 1} of the line is 0x{line[error.start]:02x}, "
-                "which is not UTF-8; expected UTF-8 text"
-            ) from None
+            byte = f"byte {error.start + 1} of the line is 0x{line[error.start]:02x}"
+            problem = f"{byte}, which is not UTF-8; expected UTF-8 text"
+            raise DataError(problem, path=self.path, line=self.number) from None
 
 
 def _nul(path: Path, number: int) -> DataError:
-    return DataError(f"{path}:{number}: expected UTF-8 text, found a NUL byte; is this a binary file?")
+    return DataError("expected UTF-8 text, found a NUL byte; is this a binary file?", path=path, line=number)

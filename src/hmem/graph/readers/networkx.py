@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from hmem.errors import DataError
+from hmem.errors import DataError, Hint
 from hmem.graph.readers.columns import Columns
 from hmem.graph.readers.table import TableBuilder
 from hmem.graph.readers.tuples import is_unicode
@@ -33,16 +33,15 @@ def read_networkx(graph: NetworkXGraph, columns: Columns | None) -> pa.Table:
     or `type`. The middle one of `columns`, if given, names another attribute. Nodes and relations may be integers.
     """
     if not graph.is_directed():
-        raise DataError(
-            "expected a directed graph, found an undirected one; make it a DiGraph, u -> v from head to tail"
-        )
+        direct = Hint(text="make it a DiGraph, u -> v from head to tail")
+        raise DataError(expected="a directed graph", found="an undirected one", hint=direct)
     names = _node_names(graph)
     builder = TableBuilder()
     for u, v, key, data in _edges(graph):
         relation = key if columns is None and isinstance(key, str) else _attribute(u, v, data, columns)
         builder.add(names[u], _name(relation, f"relation of edge {u!r} -> {v!r}"), names[v])
     if not len(builder):
-        raise DataError("expected a graph with edges, found none")
+        raise DataError(expected="a graph with edges", found="none")
     return builder.finish()
 
 
@@ -70,7 +69,7 @@ def _node_names(graph: NetworkXGraph) -> dict[Any, str]:
     for node, name in names.items():
         other = node_of.setdefault(name, node)
         if other != node:
-            raise DataError(f"expected nodes with different names, found both {other!r} and {node!r}")
+            raise DataError(expected="nodes with different names", found=f"both {other!r} and {node!r}")
     return names
 
 
@@ -78,5 +77,5 @@ def _name(value: Any, what: str) -> str:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
     if not isinstance(value, str) or not value or not is_unicode(value):
-        raise DataError(f"expected text or an integer as {what}, found {value!r}")
+        raise DataError(expected=f"text or an integer as {what}", found=repr(value))
     return value

@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from hmem.errors import ConfigError, DataError
+from hmem.errors import ConfigError, DataError, Hint
 from hmem.graph.readers.files import BUFFER
 from hmem.graph.readers.lines import open_text
-from hmem.graph.readers.rdf_names import Names
+from hmem.graph.readers.rdf_names import TermNames
 from hmem.graph.readers.table import table_of_ids
 
 # The name that pyoxigraph has for each format, by suffix.
@@ -40,7 +40,8 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
     files differ, whatever their labels, unless the files have the same content.
     """
     if iris not in ("full", "short"):
-        raise ConfigError(f'iris is "full", for names that all files agree on, or "short"; not {iris!r}')
+        problem = f'iris is "full", for names that all files agree on, or "short"; not {iris!r}'
+        raise ConfigError(problem, option="iris", found=iris, expected='"full" or "short"')
     oxigraph = _import_pyoxigraph()
     kind = getattr(oxigraph.RdfFormat, RDF_FORMATS[format])
     ids: dict[Any, int] = {}  # of each term, in order of appearance
@@ -57,16 +58,16 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
                     prefixes = dict(parser.prefixes)
             prefixes |= parser.prefixes
         except SyntaxError as error:
-            line = "" if error.lineno is None else f":{error.lineno}"
-            raise DataError(f"{path}{line}: not valid {kind.name}: {_PLACE.sub('', error.msg)}") from None
+            problem = f"not valid {kind.name}: {_PLACE.sub('', error.msg)}"
+            raise DataError(problem, path=path, line=error.lineno) from None
     if not heads:
-        raise DataError(f"{path}: expected triples, found none")
-    chosen = Names(prefixes if iris == "short" else None)
+        raise DataError(path=path, expected="triples", found="none")
+    chosen = TermNames(prefixes if iris == "short" else None)
     names = pa.array(_name_all(list(ids), chosen, path, format), pa.string())
     return table_of_ids([(heads, names), (relations, names), (tails, names)])
 
 
-def _name_all(terms: Sequence[Any], names: Names, path: Path, format: str) -> list[str]:
+def _name_all(terms: Sequence[Any], names: TermNames, path: Path, format: str) -> list[str]:
     """The names of all terms of a file."""
     oxigraph = _import_pyoxigraph()
     all_labelled = format in ("nt", "nq")
@@ -85,7 +86,8 @@ def _name_all(terms: Sequence[Any], names: Names, path: Path, format: str) -> li
                 direction = getattr(term, "direction", None)  # new in RDF 1.2
                 return names.literal(term.value, term.language, direction and str(direction), term.datatype.value)
             case _:
-                raise DataError(f"{path}: expected IRIs, literals and blank nodes, found the quoted triple {term}")
+                found = f"the quoted triple {term}"
+                raise DataError(path=path, expected="IRIs, literals and blank nodes", found=found)
 
     return [name(term) for term in terms]
 
@@ -103,4 +105,5 @@ def _import_pyoxigraph() -> Any:
     try:
         return importlib.import_module("pyoxigraph")
     except ImportError:
-        raise ConfigError("RDF files need the package pyoxigraph; pip install 'hmem[rdf]'") from None
+        install = Hint(command="pip install 'hmem[rdf]'")
+        raise ConfigError("RDF files need the package pyoxigraph", hint=install) from None

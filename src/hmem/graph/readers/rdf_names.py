@@ -39,7 +39,7 @@ _XSD_STRING = WELL_KNOWN["xsd"] + "string"
 _PREFIX = re.compile(r"([^\W\d_][\w.-]*)?")  # what JSON-LD calls a prefix can be any text
 
 
-class Names:
+class TermNames:
     """The names of terms: full ones, or short ones under the prefixes that a file declares."""
 
     def __init__(self, declared: Mapping[str, str] | None = None) -> None:

@@ -15,7 +15,6 @@ Names are kept as they are: nothing is stripped, folded or normalized. Lines end
 byte-order mark are skipped. TSV has no quoting; CSV has that of RFC 4180, line breaks in quotes included.
 """
 
-import difflib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +22,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from hmem.errors import ConfigError, DataError
+from hmem.graph.name_search import closest
 from hmem.graph.readers.arrow import read_arrow
 from hmem.graph.readers.columns import Columns, check_columns
 from hmem.graph.readers.compression import bare_path
@@ -70,7 +70,7 @@ def read_table(
     if isinstance(source, Iterable) and not isinstance(source, bytes):
         _refuse(kind, columns=columns)
         return read_tuples(source)
-    raise DataError(f"expected a path, a table, a graph or triples, found a {kind}")
+    raise DataError(expected="a path, a table, a graph or triples", found=f"a {kind}")
 
 
 def _read_file(
@@ -103,13 +103,12 @@ def _format_of(path: Path) -> str:
 
 def _check_format(format: str) -> None:
     if format not in FORMATS:
-        closest = difflib.get_close_matches(format, FORMATS, n=1)
-        hint = f'; did you mean "{closest[0]}"?' if closest else ""
-        raise ConfigError(f'unknown format "{format}"{hint} (known: {", ".join(FORMATS)})')
+        problem = f'unknown format "{format}", expected one of {", ".join(FORMATS)}'
+        raise ConfigError(problem, option="format", found=format, suggestions=closest(format, FORMATS, 1))
 
 
 def _refuse(kind: str, **settings: object) -> None:
     """A setting that would have no effect is refused, rather than ignored."""
     for name, value in settings.items():
         if value is not None:
-            raise ConfigError(f"{name}={value!r} has no meaning for {kind}; leave it out")
+            raise ConfigError(f"{{option}} has no meaning for {kind}; leave it out", option=name, found=value)

@@ -3,28 +3,33 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hmem.errors import DataError
+from hmem.graph.readers.files import Place
 from hmem.graph.readers.lines import Lines
 
 _NAMED_DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "space"}
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     number: int  # of the physical line on which it begins
     fields: list[str]
     blank: bool  # nothing but whitespace on the line, and not even three names made of it
 
 
-def delimiter_name(delimiter: str) -> str:
+def fields_by(number: int, delimiter: str) -> str:
+    """What a row should have: "3 tab-separated fields"."""
+    return f"{number} {_delimiter_name(delimiter)}-separated fields"
+
+
+def _delimiter_name(delimiter: str) -> str:
     return _NAMED_DELIMITERS.get(delimiter, repr(delimiter))
 
 
-def rows(lines: Lines, delimiter: str, quoted: bool) -> Iterator[Row]:
+def rows(lines: Lines, delimiter: str, quoted: bool) -> Iterator[TextRow]:
     """Each row of the text, blank lines too; one row is one line unless a quoted field holds a line break."""
     for line in lines:
         number = lines.number
         fields = _split_quoted(line, lines, delimiter) if quoted else split(line, delimiter)
-        yield Row(number, fields, blank=not line.strip() and (len(fields) < 3 or "" in fields))
+        yield TextRow(number, fields, blank=not line.strip() and (len(fields) < 3 or "" in fields))
 
 
 def split(line: str, delimiter: str) -> list[str]:
@@ -50,9 +55,9 @@ def _split_quoted(line: str, lines: Lines, delimiter: str) -> list[str]:
             if after in ("", "\r", "\n"):
                 return fields
             if after != delimiter:
-                raise DataError(
-                    f"{lines.path}:{number}: expected a {delimiter_name(delimiter)} after a closing quote, "
-                    f"found {after!r}; a quote inside a quoted field must be doubled"
+                raise Place(lines.path, number).error(
+                    f"expected a {_delimiter_name(delimiter)} after a closing quote, found {after!r}; "
+                    "a quote inside a quoted field must be doubled"
                 )
             position += 1
         else:
@@ -72,7 +77,7 @@ def _quoted_field(line: str, lines: Lines, position: int, number: int) -> tuple[
             parts.append(line[position:])
             following = next(lines, None)
             if following is None:
-                raise DataError(f"{lines.path}:{number}: a quote is opened in this row and never closed")
+                raise Place(lines.path, number).error("a quote is opened in this row and never closed")
             line, position = following, 0
         elif line.startswith('"', end + 1):
             parts.append(line[position : end + 1])

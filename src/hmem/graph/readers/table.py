@@ -40,6 +40,16 @@ class TableBuilder:
         self._pending = []
 
 
+def with_note(table: pa.Table, note: str) -> pa.Table:
+    """The same table with a note for its reader, which goes into the notes of a dataset."""
+    return table.replace_schema_metadata({"hmem.note": note})
+
+
+def note_of(table: pa.Table) -> str | None:
+    found = (table.schema.metadata or {}).get(b"hmem.note")
+    return None if found is None else found.decode()
+
+
 def as_table(columns: Iterable[list[pa.Array]]) -> pa.Table:
     """The table of three columns given by their chunks."""
     return pa.table({role: pa.chunked_array(chunks, TEXT) for role, chunks in zip(ROLES, columns, strict=True)})

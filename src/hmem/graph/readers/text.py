@@ -5,14 +5,15 @@ import io
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from hmem.graph.readers.columns import Columns
-from hmem.graph.readers.explain import scan
 from hmem.graph.readers.layout import Layout, find_layout
 from hmem.graph.readers.lines import BOM, open_text
 from hmem.graph.readers.quotes import QuoteCheck
-from hmem.graph.readers.table import ROLES, TEXT
+from hmem.graph.readers.slow_scan import scan
+from hmem.graph.readers.table import ROLES, TEXT, with_note
 
 _BLOCK = 1 << 22  # bytes parsed at a time (fastest of 1, 4, 8 and 16 MB); a longer row goes to the slow scan
 
@@ -21,7 +22,25 @@ def read_text(path: Path, kind: str, delimiter: str | None, header: bool | None,
     """The triples of a TSV, CSV or other delimited file; see `hmem.graph.readers.read` for what is accepted."""
     layout = find_layout(path, kind, delimiter, header, columns)
     table = parse(path, layout)
-    return scan(path, layout) if table is None else table
+    table = scan(path, layout) if table is None else table
+    if header is None and not layout.lines and _is_unlike_the_rest(table):
+        first = ", ".join(str(column[0]) for column in table.columns)
+        note = f"the first row of {path.name} was read as a fact ({first}); if it is a heading, give the option header"
+        return with_note(table, note)
+    return table
+
+
+def _is_unlike_the_rest(table: pa.Table) -> bool:
+    """Whether no name of the first row occurs again in its column: it may be a heading in words that are not known."""
+    return table.num_rows > 2 and all(_occurs_once(table.column(role)) for role in ("relation", "head", "tail"))
+
+
+def _occurs_once(column: pa.ChunkedArray) -> bool:
+    """Whether the first value of a column stands in no other row."""
+    name, first = column[0].as_py(), column.chunk(0)
+    if pc.sum(pc.equal(first.indices, first.indices[0])).as_py() > 1:
+        return False
+    return all(chunk.dictionary.index(name).as_py() < 0 for chunk in column.chunks[1:])
 
 
 def parse(path: Path, layout: Layout) -> pa.Table | None:

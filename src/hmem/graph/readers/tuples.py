@@ -25,7 +25,7 @@ def read_tuples(source: Iterable[object]) -> pa.Table:
                 raise DataError(f"row {row} (counted from 0): expected Unicode text as {role}, found {_shown(name)}")
         builder.add(*item)
     if not len(builder):
-        raise DataError("expected tuples of head, relation and tail, found none")
+        raise DataError(expected="tuples of head, relation and tail", found="none")
     return builder.finish()
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from hmem.errors import DataError
+from hmem.graph.readers.files import Place
 from hmem.graph.readers.layout import Layout
 from hmem.graph.readers.lines import Lines, open_text
-from hmem.graph.readers.rows import Row, rows
+from hmem.graph.readers.rows import TextRow, fields_by, rows
 from hmem.graph.readers.table import ROLES, TableBuilder
 
 
@@ -25,16 +26,16 @@ def scan(path: Path, layout: Layout) -> pa.Table:
             if len(fields) == layout.width and fields[head] and fields[relation] and fields[tail]:
                 builder.add(fields[head], fields[relation], fields[tail])
             elif not row.blank:
-                raise DataError(f"{path}:{row.number}: {_what_is_wrong(row, layout)}")
+                raise _what_is_wrong(row, layout, Place(path, row.number))
     if not len(builder):
-        raise DataError(f"{path}: expected rows of head, relation and tail, found only a heading")
+        raise DataError(path=path, expected="rows of head, relation and tail", found="only a heading")
     return builder.finish()
 
 
-def _what_is_wrong(row: Row, layout: Layout) -> str:
+def _what_is_wrong(row: TextRow, layout: Layout, place: Place) -> DataError:
     if len(row.fields) != layout.width:
-        return f"{layout.expected()}, found {len(row.fields)}"
+        return place.error(expected=fields_by(layout.width, layout.delimiter), found=len(row.fields))
     role, position = next(
         (role, position) for role, position in zip(ROLES, layout.columns, strict=True) if not row.fields[position]
     )
-    return f"expected a {role} in field {position + 1} of {layout.width}, found it empty"
+    return place.error(expected=f"a {role} in field {position + 1} of {layout.width}", found="it empty")
