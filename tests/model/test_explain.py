@@ -46,7 +46,7 @@ def model_of(name: str, seed: int, **memory: Any) -> HMem:
 def test_the_parts_make_up_the_score(
     name: str, stiffness: float, exact: bool, maps: int, seed: int, entity: int, role: int, answer: int
 ) -> None:
-    """Of any answer about anybody, also about somebody new."""
+    """Of any answer about any entity, also an unseen one."""
     damping = 0.3 if maps else 0.0
     model = model_of(
         name, seed, stiffness=stiffness, exact=exact, readout_maps=maps, readout_damping=damping, own_bias=True
@@ -58,9 +58,7 @@ def test_the_parts_make_up_the_score(
     query = ask((entity, role))
     vectors = model.embeddings()
     retrieved = model.answer(query, graph, vectors).retrieved
-    dense = float(model.compare(retrieved, vectors.entities)[0, answer])
-    assert model.own is not None
-    dense += float(model.own[role]) if answer == entity else 0.0
+    dense = float(model.dense.scores(query, retrieved, vectors)[0, answer])
     score = float(model(query, graph)[0, answer])
     assert parts.dense_score == pytest.approx(dense, rel=1e-10, abs=1e-10)
     summed = float(parts.matches.sum()) + parts.completion + parts.usual + parts.rest

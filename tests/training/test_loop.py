@@ -127,7 +127,7 @@ def test_the_seed_reaches_start_order_and_noise(toy: Dataset, monkeypatch: pytes
 
     def spy(model: Any, answer: Any, vectors: Any, query: Query, *rest: Any) -> Tensor:
         asked.append(query)
-        dropped.append(answer.attended.absent)
+        dropped.append(answer.weighted.absent)
         return answer_loss(model, answer, vectors, query, *rest)
 
     monkeypatch.setattr(loop, "answer_loss", spy)
@@ -235,13 +235,11 @@ def test_an_epoch_asks_for_every_fact_from_both_ends(toy: Dataset, monkeypatch: 
         ("tpr", {"link_withholding": 1.0}),
         ("tpr", {"label_smoothing": 0.2}),
         ("tpr", {"negatives": 5}),
-        ("tpr", {"mask_known": False}),
         ("tpr", {"learning_rate": 1e-2}),
         ("tpr", {"warmup": 0.9}),
         ("tpr", {"final_rate": 1.0}),
         ("tpr", {"weight_decay": 0.5}),
         ("tpr", {"batch_size": 10}),
-        ("tpr-im", {"mask_known": False}),
         ("recall", {"exact_rate": 1.0}),
         ("recall", {"link_withholding": 0.0}),
     ],

@@ -6,7 +6,7 @@ answers that are not stored, and whether validation holds that fact. Isotonic re
 steps P(true | log p) that fit those marks best, one for the first answers and one for all others: in dense graphs many
 candidates have reasons as good as the first, and few of them are true. Answers with equally good reasons share p among
 them and are no less true for that, so where a model can tell what the reasons for one say, that stands for log p
-(`HMem.scores_and_chances`).
+(`scoring.log_alone`).
 
 Two things to keep in mind when reading such a probability. A candidate that validation does not hold counts as false,
 though it may be true and simply recorded nowhere: the probabilities are lower bounds. And each question was asked
@@ -51,7 +51,7 @@ FEW = 20  # so many facts of a kind are never too many
 class Candid(Protocol):
     """A scorer that can tell what an answer's own reasons say, whatever speaks for others; None if it cannot."""
 
-    def chances(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None: ...
+    def log_alone(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,7 +246,7 @@ def _look(
             entities, roles = torch.as_tensor(some, device=scorer.device).unbind(1)
             likely = log_probabilities(scorer.score(entities, roles), excluded.to(scorer.device))  # (B, E)
             best, places = likely.topk(min(depth, dataset.num_entities))
-            chances = scorer.chances(entities, roles) if isinstance(scorer, Candid) else None
+            chances = scorer.log_alone(entities, roles) if isinstance(scorer, Candid) else None
             if chances is not None:
                 best = torch.where(best > -torch.inf, chances.gather(1, places), best)
             values, found = best.cpu().numpy(), places.cpu().numpy()

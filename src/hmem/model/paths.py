@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from hmem.graph.paths import MOST_AT_A_STEP, MOST_WAYS
 from hmem.memory.counting import log_odds
-from hmem.memory.exact import Copied, Liking, Seen, copy
+from hmem.memory.exact import DenseView, Liking, Recalled, copy
 from hmem.memory.superpose import Edges
 from hmem.model.index import Index, expand
 from hmem.model.query import Query, is_other_answer, mirrored
@@ -87,13 +87,13 @@ class PathChannel(nn.Module):
             fillers=torch.cat([each[:, -1] for _, _, each in done]),
         )
 
-    def forward(self, query: Query, edges: Edges, walks: Walks, seen: Seen) -> Copied:
-        suits = self.liking(query.role, walks.fillers, walks.query, seen)  # (P,)
+    def forward(self, query: Query, edges: Edges, walks: Walks, dense: DenseView) -> Recalled:
+        """The softmax over all walks of each query; one that ends at a stored answer is left out."""
+        suits = self.liking(query.role, walks.fillers, walks.query, dense)  # (P,)
         logits = self.affinity.flatten().gather(0, walks.rule) + suits
-        if seen.own is not None:  # a walk may lead back to where it began
-            is_own = walks.fillers == query.entity.index_select(0, walks.query)
-            logits = logits + is_own * seen.own.index_select(0, query.role).index_select(0, walks.query)
-        stored = is_other_answer(query, edges, walks.query, walks.fillers)  # what is known already is no rival
+        leads_back = walks.fillers == query.entity.index_select(0, walks.query)
+        logits = dense.with_self_bias(logits, leads_back, query.role.index_select(0, walks.query))
+        stored = is_other_answer(query, edges, walks.query, walks.fillers)
         return copy(logits, self.null.index_select(0, query.role), stored, walks.fillers, walks.query)
 
     def _first_steps(

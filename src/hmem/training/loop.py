@@ -15,6 +15,7 @@ from hmem.errors import NonFiniteError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
+from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing
@@ -175,20 +176,9 @@ class _Run:
         )
         vectors = self.model.embeddings()
         answer = self.model.answer(query, self.graph, vectors, drop)
-        known = None
-        if training.mask_known:
-            known = answer.attended.edges if answer.attended is not None else self.graph.lookup(query.entity)
-        loss = answer_loss(
-            self.model,
-            answer,
-            vectors,
-            query,
-            known,
-            training.negatives,
-            training.label_smoothing,
-            noise,
-            training.link_withholding,
-        )
+        is_explicit = isinstance(self.model.memory, ExplicitMemory)
+        stored = answer.weighted.edges if is_explicit else self.graph.lookup(query.entity)
+        loss = answer_loss(self.model, answer, vectors, query, stored, training, noise)
         for group in self.optimizer.param_groups:
             group["lr"] = group["full_rate"] * rate(self._share(), training.warmup, training.final_rate)
         self.optimizer.zero_grad(set_to_none=True)
