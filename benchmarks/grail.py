@@ -26,7 +26,7 @@ from hmem.reproduction.results import append_line, line_of
 from hmem.training.loop import Hooks, Outcome, train
 
 SETTINGS = {
-    "memory": {"entity_dim": 32, "relation_dim": 8, "paths_per_role": 1000, "path_steps": 4},
+    "memory": {"entity_dim": 32, "relation_dim": 8, "exact": {"paths": {"per_role": 1000, "steps": 4}}},
     "training": {"batch_size": 256, "epochs": 6},
 }
 

@@ -335,10 +335,10 @@ def test_ctrl_c_saves_and_says_how_to_go_on(run: Run, monkeypatch: pytest.Monkey
         "",
         "hmem: model is not empty; choose another folder, or add --resume to go on with its run\n",
     )
-    assert run(*command, "--resume", "--set", "memory.role_bias=true") == (
+    assert run(*command, "--resume", "--set", "memory.role_bias=zero") == (
         2,
         "",
-        "hmem: model: the interrupted run had config.memory.role_bias=False, not True; give the same to go on\n",
+        "hmem: model: the interrupted run had config.memory.role_bias=None, not zero; give the same to go on\n",
     )
     assert run(*command, "--resume", "--seed", 4).err == (
         "hmem: model: the interrupted run had config.training.seed=0, not 4; give the same to go on\n"

@@ -34,13 +34,13 @@ NEWCOMERS = ["dire_wolf.n.01", "red_wolf.n.01", "maned_wolf.n.01"]
 # What each model is for: every way in which answers come about.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "recall": ("recall", {}),
-    "paths": ("recall", {"paths_per_role": 6, "path_steps": 3}),
+    "paths": ("recall", {"exact": {"paths": {"per_role": 6, "steps": 3}}}),
     "tpr": ("tpr", {}),
     "tpr-inf": ("tpr-inf", {}),
     "cconv": ("cconv", {}),
     "implicit": ("tpr-im", {}),
-    "read-out": ("tpr-inf", {"readout_maps": 2, "readout_damping": 0.3}),
-    "exact-tpr": ("tpr", {"exact": True, "max_neighbors": 3}),
+    "read-out": ("tpr-inf", {"readout": {"maps": 2, "damping": 0.3}}),
+    "exact-tpr": ("tpr", {"exact": {}, "max_neighbors": 3}),
 }
 EXPLICIT = [name for name in MODELS if name != "implicit"]
 

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hmem.config import Config, MemoryConfig, from_dict, merge
+from hmem.config import MARGIN, Config, MemoryConfig, from_dict, merge
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
 from hmem.memory.completion import Completion
@@ -174,7 +174,7 @@ def looped_completion(model: HMem, memory: Tensor, identity: Tensor) -> Tensor:
         filter_vector = layer.filter_map @ memory + layer.filter_bias
     one = torch.ones((), dtype=memory.dtype)
     norm = torch.linalg.matrix_norm(oracles.local_weight(filter_vector, weight, one))
-    scale = torch.clamp((config.stiffness - config.margin) / norm, max=1.0)
+    scale = torch.clamp((config.stiffness - MARGIN) / norm, max=1.0)
     local = oracles.local_weight(filter_vector, weight, scale)
     return oracles.complete(memory, local, layer.bias_map @ identity, config.stiffness)
 

@@ -240,7 +240,11 @@ def test_garbage_for_settings(folder: Path, content: str) -> None:
         ({"num_relations": 2.5}, "num_relations is 2.5, expected a whole number"),
         ({"config": {"memory": {"stifness": 2}}}, 'unknown setting "stifness" in [memory]; did you mean "stiffness"?'),
         ({"config": {"memory": {"entity_dim": "wide"}}}, "memory.entity_dim='wide': expected int"),
-        ({"config": {"memory": {"margin": -1}}}, "margin=-1.0 must lie between 0 and stiffness=inf"),
+        ({"config": {"memory": {"stiffness": -1}}}, "memory.stiffness=-1.0 must be more than 0.25"),
+        (
+            {"config": {"memory": {"margin": 0.3}}},
+            "memory.margin=0.3: it is 0.25 in every model now, and no setting any more",
+        ),
         ({"config": {"memry": {}}}, 'unknown setting "memry"; did you mean "memory"?'),
     ],
 )

@@ -47,10 +47,8 @@ def test_the_parts_make_up_the_score(
     name: str, stiffness: float, exact: bool, maps: int, seed: int, entity: int, role: int, answer: int
 ) -> None:
     """Of any answer about any entity, also an unseen one."""
-    damping = 0.3 if maps else 0.0
-    model = model_of(
-        name, seed, stiffness=stiffness, exact=exact, readout_maps=maps, readout_damping=damping, own_bias=True
-    )
+    readout = {"maps": maps, "damping": 0.3} if maps else None
+    model = model_of(name, seed, stiffness=stiffness, exact=exact, readout=readout, own_bias=True)
     graph = LiveIndex(neighborhoods_of(random_facts(seed)), ENTITIES)
     graph.graph.add(ENTITIES + 1, 0, 3)
     graph.graph.add(2, 1, ENTITIES + 1)
@@ -84,7 +82,7 @@ def test_the_parts_make_up_the_score(
 def test_each_match_is_what_its_edge_adds(name: str, maps: int, seed: int) -> None:
     """At λ = ∞ and with weights that do not depend on the others: take the edge away, and so much is gone."""
     facts = random_facts(seed)
-    model = model_of(name, seed, stiffness=math.inf, readout_maps=maps)
+    model = model_of(name, seed, stiffness=math.inf, readout={"maps": maps} if maps else None)
     entity, role, answer = facts[0][0], RELATIONS, 4
     parts = explain(model, index_of(facts), entity, role, answer)
     edges = looped_edges(model, facts, entity, role)

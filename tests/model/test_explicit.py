@@ -32,7 +32,7 @@ every_binding = pytest.mark.parametrize("name", ["tpr", "cconv", "hadamard"])
 
 
 def bound_model(name: BindingName, seed: int, **memory: object) -> HMem:
-    changes: dict[str, object] = {"weighting": "learned", "identity": True, "role_bias": True, **memory}
+    changes: dict[str, object] = {"weighting": "learned", "identity": True, "role_bias": "zero", **memory}
     return random_model(small(PRESET_OF[name], memory=changes).memory, seed)
 
 

@@ -44,9 +44,9 @@ every_explicit = pytest.mark.parametrize("name", EXPLICIT)
 # what the presets leave out: the exact channel on other bindings, the role bias, the cut, identity with recall
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in EXPLICIT},
-    "tpr with everything": ("tpr", {"exact": True, "role_bias": True, "max_neighbors": 4, "own_bias": True}),
-    "cconv with everything": ("cconv", {"exact": True, "role_bias": True, "max_neighbors": 4}),
-    "hadamard with everything": ("eravg", {"exact": True, "weighting": "learned", "identity": True, "stiffness": 1.0}),
+    "tpr with everything": ("tpr", {"exact": {}, "role_bias": "zero", "max_neighbors": 4, "own_bias": True}),
+    "cconv with everything": ("cconv", {"exact": {}, "role_bias": "zero", "max_neighbors": 4}),
+    "hadamard with everything": ("eravg", {"exact": {}, "weighting": "learned", "identity": True, "stiffness": 1.0}),
     "recall with identity": ("recall", {"identity": True, "temperature": 3.0}),
     "recall with its own bias": ("recall", {"own_bias": True}),
     "recall with means": ("recall", {"weighting": "mean"}),
@@ -94,7 +94,7 @@ def test_scores_with_the_fact_withheld_are_those_of_a_loop(variant: str, seed: i
 
 @every_explicit
 def test_a_score_is_the_temperature_times_minus_the_squared_distance(name: str) -> None:
-    plain = {"exact": False, "paths_per_role": 0, "own_bias": False}
+    plain = {"exact": None, "own_bias": False}
     model = random_model(small(name, memory={**plain, "temperature": 7.0}).memory, 0)
     query, vectors, graph = every_question(), model.embeddings(), index_of(random_facts(0))
     retrieved = model.answer(query, graph, vectors).retrieved

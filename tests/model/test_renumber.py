@@ -37,7 +37,7 @@ def renumbered(facts: list[tuple[int, int, int]], vocab: Vocabulary) -> FrozenIn
 @pytest.mark.parametrize("seed", [0, 1])
 @torch.no_grad()
 def test_another_order_of_names_changes_nothing_but_the_numbers(name: str, seed: int) -> None:
-    memory = {"paths_per_role": 8, "path_steps": 3} if name == "recall" else {}
+    memory = {"exact": {"paths": {"per_role": 8, "steps": 3}}} if name == "recall" else {}
     model, facts = random_model(small(name, memory=memory).memory, seed), random_facts(seed)
     vocab, old_entity, old_role = shuffled(seed)
     moved = renumber(model.float(), NAMES, vocab).double()
@@ -73,7 +73,7 @@ def test_everybody_stands_where_training_or_facts_put_them() -> None:
 @torch.no_grad()
 def test_a_graph_of_strangers_is_answered_by_the_exact_channels_alone() -> None:
     """Nobody has a vector; what can be copied has a probability, everybody else none, and nothing is NaN."""
-    model = random_model(small("recall", memory={"paths_per_role": 8}).memory, 0).float()
+    model = random_model(small("recall", memory={"exact": {"paths": {"per_role": 8}}}).memory, 0).float()
     strangers = Vocabulary([f"s{n}" for n in range(ENTITIES)], list(NAMES.relations))
     moved, index = renumber(model, NAMES, strangers), index_of(random_facts(0))
     scorer = ModelScorer(moved, index, everybody(moved, index))

@@ -102,10 +102,10 @@ def test_lengths_at_hand_change_nothing() -> None:
     close(model(query, graph, measured), model(query, graph, vectors))
 
 
-@pytest.mark.parametrize("paths", [0, 8])
+@pytest.mark.parametrize("paths", [None, {"per_role": 8}])
 @torch.no_grad()
-def test_alone_is_the_share_or_what_its_own_slots_say(paths: int) -> None:
-    model = random_model(small("recall", memory={"paths_per_role": paths}).memory, 0)
+def test_alone_is_the_share_or_what_its_own_slots_say(paths: dict[str, int] | None) -> None:
+    model = random_model(small("recall", memory={"exact": {"paths": paths}}).memory, 0)
     graph, query, vectors = index_of(random_facts(0)), every_question(), model.embeddings()
     scores, alone = model.scores_and_log_alone(query, graph, vectors)
     assert torch.equal(scores, model(query, graph, vectors))

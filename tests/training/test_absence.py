@@ -47,7 +47,7 @@ def test_each_channel_is_shifted_to_where_the_judge_likes_it_best(
 
 
 def test_without_exact_channels_nothing_is_shifted() -> None:
-    for preset, memory in (("tpr", {}), ("recall", {"paths_per_role": 0})):
+    for preset, memory in (("tpr", {}), ("recall", {"exact": {"paths": None}})):
         model = random_model(small(preset, memory=memory).memory, 0)
         before = {name: value.clone() for name, value in model.state_dict().items()}
         assert fit_absence(model, lambda _: 0.5) == 0.5

@@ -189,7 +189,8 @@ def test_a_checkpoint_may_be_resumed_from_twice(run: str, toy: Dataset) -> None:
 
 
 def test_checkpoints_on_the_way_are_good_to_resume_from(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = small("recall", training={**STEPS, "checkpoint_minutes": 1e-9})
+    config = small("recall", training=STEPS)
+    monkeypatch.setattr(loop, "CHECKPOINT_MINUTES", 1e-9)
     kept: list[State] = []
 
     def keep(state: State) -> None:
@@ -200,7 +201,8 @@ def test_checkpoints_on_the_way_are_good_to_resume_from(toy: Dataset, monkeypatc
     resumed = fit(config, toy, resume=kept[4])
     assert same(weights(resumed.model), weights(whole.model))
     rare: list[State] = []
-    fit(small("recall", training=STEPS), toy, Hooks(checkpoint=rare.append))
+    monkeypatch.undo()
+    fit(config, toy, Hooks(checkpoint=rare.append))
     assert len(rare) == 1
 
 
@@ -236,8 +238,6 @@ def test_an_epoch_asks_for_every_fact_from_both_ends(toy: Dataset, monkeypatch: 
         ("tpr", {"label_smoothing": 0.2}),
         ("tpr", {"negatives": 5}),
         ("tpr", {"learning_rate": 1e-2}),
-        ("tpr", {"warmup": 0.9}),
-        ("tpr", {"final_rate": 1.0}),
         ("tpr", {"weight_decay": 0.5}),
         ("tpr", {"batch_size": 10}),
         ("recall", {"exact_rate": 1.0}),
@@ -345,13 +345,13 @@ def test_time_goes_on_counting_after_an_interruption(toy: Dataset) -> None:
     assert outcome.seconds > 60_000
 
 
-@pytest.mark.parametrize("step", [1e30, 1e12])
+@pytest.mark.parametrize("step", [1e30, 1e16])
 def test_a_loss_that_is_no_number_is_an_error_with_advice(step: float, toy: Dataset) -> None:
-    config = small("tpr-inf", training={"epochs": 30, "learning_rate": step, "warmup": 0.0})
+    config = small("tpr-inf", training={"epochs": 30, "learning_rate": step})
     with pytest.raises(NonFiniteError) as caught:
         fit(config, toy)
     assert "after" in str(caught.value)
-    assert f"try a lower learning_rate (now {step}) or a larger margin" in str(caught.value)
+    assert f"try a lower learning_rate (now {step})" in str(caught.value)
 
 
 # What is told
@@ -409,7 +409,7 @@ def test_the_exact_channels_step_faster_and_are_not_decayed() -> None:
 
 
 def test_a_role_bias_that_starts_from_counts_is_not_decayed(toy: Dataset) -> None:
-    config = small("tpr", memory={"role_bias": True, "counted_bias": True}, training={"weight_decay": 0.3})
+    config = small("tpr", memory={"role_bias": "counted"}, training={"weight_decay": 0.3})
     model = new_model(config, toy.num_entities, toy.num_relations)
     usual, counted = make_optimizer(model, config.training).param_groups
     assert isinstance(model.memory, ExplicitMemory)
@@ -455,9 +455,9 @@ def test_the_rate_follows_the_schedule(toy: Dataset, monkeypatch: pytest.MonkeyP
         return usual(self, *rest)
 
     monkeypatch.setattr(torch.optim.AdamW, "step", step)
-    config = small("recall", training={"epochs": 10, "learning_rate": 0.1, "warmup": 0.2, "final_rate": 0.1})
+    config = small("recall", training={"epochs": 10, "learning_rate": 0.1})
     fit(config, toy)
-    rates = [0.1 * rate(step / 10, 0.2, 0.1) for step in range(10)]
+    rates = [0.1 * rate(step / 10) for step in range(10)]
     assert [usual for usual, _, _ in seen] == pytest.approx(rates)
     assert [own for _, own, _ in seen] == pytest.approx(rates)
     assert [fast for _, _, fast in seen] == pytest.approx([10 * usual for usual in rates])

@@ -113,13 +113,13 @@ def test_the_loss_is_minus_the_log_probability_that_the_model_gives(preset: str,
     assert loss == pytest.approx(-sum(log_p) / len(log_p), rel=1e-9)
 
 
-@pytest.mark.parametrize("paths", [0, 8])
+@pytest.mark.parametrize("paths", [None, {"per_role": 8}])
 @given(seed=SEEDS, share=st.sampled_from([0.0, 0.5, 1.0]))
 @SOME
-def test_each_channel_learns_its_own_part(paths: int, seed: int, share: float) -> None:
+def test_each_channel_learns_its_own_part(paths: dict[str, int] | None, seed: int, share: float) -> None:
     """The edges, what stands among them or that nothing does, but not from links that were hidden; the others, what is
     not linked, the dense channel by itself and the walks as a mixture with it."""
-    problem = Problem(seed, "recall", paths_per_role=paths)
+    problem = Problem(seed, "recall", exact={"paths": paths})
     answer, hidden = problem.answer, Noise(3, seed, CPU).unlinked(len(problem.questions), share)
     assert answer.copied is not None
     assert problem.query.target is not None

@@ -20,7 +20,9 @@ from hmem.training.start import new_model
 from hmem.training.warm_start import warm_start
 from tests.model.problems import ENTITIES, LAW, RELATIONS, SEEDS, neighborhoods_of, random_facts, random_model, small
 
-SETTINGS = {name: small(name) for name in PRESETS} | {"paths": small("recall", memory={"paths_per_role": 5})}
+SETTINGS = {name: small(name) for name in PRESETS} | {
+    "paths": small("recall", memory={"exact": {"paths": {"per_role": 5}}})
+}
 NAMES = Vocabulary((f"e{number}" for number in range(ENTITIES)), (f"r{number}" for number in range(RELATIONS)))
 
 

@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from hmem.config import Config, from_dict, to_dict
+from hmem.config import Config, from_dict, to_dict, upgraded
 from hmem.errors import CheckpointError, ConfigError
 from hmem.graph.names import Vocabulary
 from hmem.model.card import model_card
@@ -75,7 +75,7 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
                 "is it from another model?"
             )
     try:
-        config = from_dict(Config, settings["config"])
+        config = from_dict(Config, upgraded(settings["config"], is_trained=True))
     except ConfigError as error:
         raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
     model = HMem(config.memory, len(vocab.entities), len(vocab.relations))

@@ -48,7 +48,7 @@ class ExplicitMemory(nn.Module):
         self.weighting: Weighting | None = None  # without it every edge weighs 1/degree
         if config.weighting == "learned":
             self.weighting = Weighting(
-                2 * num_relations, config.entity_dim, config.relation_dim, role_bias=config.role_bias
+                2 * num_relations, config.entity_dim, config.relation_dim, role_bias=config.role_bias is not None
             )
 
     def attend(

@@ -41,23 +41,18 @@ class HMem(nn.Module):
         else:
             self.memory = ExplicitMemory(config, num_relations)
         memory_dim = self.binding.memory_dim(config.entity_dim, config.relation_dim)
-        self.completion = make_completion(
-            memory_dim,
-            config.entity_dim,
-            config.stiffness,
-            config.margin,
-            config.local_weight,
-        )
+        self.completion = make_completion(memory_dim, config.entity_dim, config.stiffness, local=config.local_weight)
         self.readout: ReadOut | None = None
-        if config.readout_maps:
-            self.readout = ReadOut(2 * num_relations, config.entity_dim, config.readout_maps, config.readout_damping)
+        if config.readout is not None:
+            self.readout = ReadOut(2 * num_relations, config.entity_dim, config.readout.maps, config.readout.damping)
         self.own: nn.Parameter | None = None  # s_q, on the asked entity as its own answer
         if config.own_bias:
             self.own = nn.Parameter(torch.zeros(2 * num_relations))
-        self.exact = ExactChannel(2 * num_relations, config.entity_dim) if config.exact else None
+        self.exact = ExactChannel(2 * num_relations, config.entity_dim) if config.exact is not None else None
         self.paths: PathChannel | None = None
-        if config.paths_per_role:
-            self.paths = PathChannel(2 * num_relations, config.entity_dim, config.paths_per_role, config.path_steps)
+        if config.exact is not None and config.exact.paths is not None:
+            paths = config.exact.paths
+            self.paths = PathChannel(2 * num_relations, config.entity_dim, paths.per_role, paths.steps)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(config.temperature)))
         # An entity that training never met has no identity: its vector is still the noise it started from.
         self.register_buffer("is_known", torch.ones(num_entities, dtype=torch.bool))

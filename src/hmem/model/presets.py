@@ -41,9 +41,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "memory": {
             **TPR,
             **ASSEMBLED,
-            "exact": True,
-            "paths_per_role": 32,
-            "readout_maps": 4,
+            "exact": {"paths": {"per_role": 32}},
+            "readout": {"maps": 4},
             "own_bias": True,
             "identity": False,
         },

@@ -29,7 +29,7 @@ class Embeddings(nn.Module):
     def __init__(self, config: MemoryConfig, num_entities: int, num_relations: int) -> None:
         super().__init__()
         self.binding = config.binding
-        self.whitening = Whitening(config.shrinkage) if config.binding == "cconv" else None
+        self.whitening = Whitening() if config.binding == "cconv" else None
         # Whitening sets the scale itself and wants unit variance; elsewhere vectors start with norm near 1.
         spread = 1.0 if self.whitening is not None else 1 / math.sqrt(config.entity_dim)
         self.entity = nn.Parameter(spread * torch.randn(num_entities, config.entity_dim))

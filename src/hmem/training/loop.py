@@ -26,6 +26,7 @@ from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
 
+CHECKPOINT_MINUTES = 5.0
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
 
 
@@ -127,7 +128,7 @@ class _Run:
                 state.record(self.hooks.validate(self.model), self.model)
                 self._tell(state.last_figure)
                 reason = reason or self._reason_to_stop()
-            if self.hooks.checkpoint and time.perf_counter() - saved > 60 * self.training.checkpoint_minutes:
+            if self.hooks.checkpoint and time.perf_counter() - saved > 60 * CHECKPOINT_MINUTES:
                 self._checkpoint()
                 saved = time.perf_counter()
         self._checkpoint()
@@ -180,7 +181,7 @@ class _Run:
         stored = answer.weighted.edges if is_explicit else self.graph.lookup(query.entity)
         loss = answer_loss(self.model, answer, vectors, query, stored, training, noise)
         for group in self.optimizer.param_groups:
-            group["lr"] = group["full_rate"] * rate(self._share(), training.warmup, training.final_rate)
+            group["lr"] = group["full_rate"] * rate(self._share())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -191,8 +192,8 @@ class _Run:
         value = float(loss)
         if not np.isfinite(value):
             raise NonFiniteError(
-                f"the loss is {value} after {self.state.step} steps; try a lower learning_rate "
-                f"(now {self.training.learning_rate}) or a larger margin"
+                f"the loss is {value} after {self.state.step} steps; "
+                f"try a lower learning_rate (now {self.training.learning_rate})"
             )
         if self.model.completion.last_report is not None:
             warn_if_unconverged(self.model.completion.last_report)
@@ -208,7 +209,8 @@ class _Run:
     def _reason_to_stop(self) -> str | None:
         if self.hooks.stop is not None and self.hooks.stop():
             return "interrupted"
-        if self.state.looks_without_gain >= self.training.patience:
+        patience = self.training.patience
+        if patience is not None and self.state.looks_without_gain >= patience:
             return "patience"
         if self._share() < 1:
             return None

@@ -43,7 +43,8 @@ def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
         with torch.no_grad():
             model.own.copy_(log_odds(share))
     if model.paths is not None:
-        found = mine_paths(graph, model.config.paths_per_role, model.config.path_steps, seed)
+        _, per_role, steps = model.paths.steps.shape
+        found = mine_paths(graph, per_role, steps, seed)
         model.paths.start_from(*(torch.from_numpy(each).to(model.device) for each in (found.steps, found.confidence)))
 
 
@@ -75,4 +76,6 @@ def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimiz
 
 def _counted_weighting(model: HMem) -> Weighting | None:
     """The weighting, if its role bias starts from counts."""
-    return model.memory.weighting if model.config.counted_bias and isinstance(model.memory, ExplicitMemory) else None
+    if model.config.role_bias != "counted" or not isinstance(model.memory, ExplicitMemory):
+        return None
+    return model.memory.weighting
