@@ -121,13 +121,13 @@ class Rebuilt:
         rows = torch.zeros(self.width, trained.entities.shape[1])
         rows[: self.trained] = trained.entities
         placed = torch.zeros(self.width, dtype=torch.bool)
-        placed[: self.trained] = self.model.is_known
+        placed[: self.trained] = self.model.is_trained
         for entity in (~placed).nonzero().squeeze(1).tolist():
             rows[entity] = 0.0
             if len(self.graph.edges_of(entity)[0]) == 0:
                 continue
             edges = LiveIndex(self.graph, self.trained).lookup(torch.tensor([entity]))
-            edges = edges.select(self.model.is_known[edges.fillers])
+            edges = edges.select(self.model.is_trained[edges.fillers])
             placed[entity] = True
             if len(edges.query):
                 rows[entity] = place(self.model, edges, trained)[0]

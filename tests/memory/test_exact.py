@@ -156,7 +156,7 @@ def test_an_empty_neighborhood_leaves_everything_to_the_dense_channel() -> None:
 
 @pytest.mark.parametrize("absent", [False, True])
 def test_gradients_are_finite_whatever_is_missing(absent: bool) -> None:
-    """An entity without edges, one whose edges are all absent, fillers that nobody leads to."""
+    """An entity without edges, one whose edges are all absent, fillers that no edge leads to."""
     channel = ExactChannel(ROLES, DE).double()
     edges = Edges(torch.tensor([0, 2]), torch.tensor([1, 1]), torch.tensor([1, 1]), num_queries=3)
     dense = normal(generator(0), 3, ENTITIES).requires_grad_()

@@ -129,7 +129,7 @@ def looped_edges(
 
 def looped_identity(model: HMem, entity: int) -> Tensor:
     entities = _entities(model)
-    is_new = entity >= model.num_entities or not bool(model.is_known[entity])
+    is_new = entity >= model.num_entities or not bool(model.is_trained[entity])
     return entities.new_zeros(entities.shape[1]) if is_new or not model.config.identity else entities[entity]
 
 
@@ -234,7 +234,7 @@ def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target
 def looped_paths(
     model: HMem, facts: list[Fact], edges: list[tuple[int, int]], entity: int, role: int, target: int | None = None
 ) -> list[tuple[int, list[int]]]:
-    """(column of the rule, whom each step reaches) of every walk that may be taken along these edges."""
+    """(column of the rule, the entity that each step reaches) of every walk that may be taken along these edges."""
     assert model.paths is not None
     graph = SetGraph(facts, model.num_relations)
     asked = None if target is None else stated_by((entity, role, target), model.num_relations)

@@ -34,7 +34,7 @@ def saved_model(preset: str = "recall", entities: list[str] | None = None, relat
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter))
-    model.is_known[0] = False
+    model.is_trained[0] = False
     return SavedModel(model=model, config=config, vocab=vocab, dataset="toy", preset=preset, metrics={"note": 1})
 
 
@@ -221,7 +221,7 @@ def test_not_a_folder_or_none_of_ours(tmp_path: Path) -> None:
 def test_a_newer_format(folder: Path, version: object) -> None:
     edit(folder, format=version)
     assert refusal(folder) == (
-        f"{folder / 'config.json'}: format {version}, this hmem knows up to {FORMAT}; upgrade hmem"
+        f"{folder / 'config.json'}: format {version}, this hmem reads up to {FORMAT}; upgrade hmem"
     )
 
 

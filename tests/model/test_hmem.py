@@ -301,14 +301,14 @@ def test_the_limit_of_completion_is_no_completion(name: str) -> None:
 def test_an_entity_without_an_embedding_is_answered_for(name: str, seed: int) -> None:
     """Training never met it, or it came later still: its facts count, its vector does not."""
     facts = random_facts(seed)
-    newcomer, unknown = ENTITIES + 3, 2
-    added = [(newcomer, 0, 1), (newcomer, 1, 3), (5, 2, newcomer), (newcomer, 0, newcomer)]
+    unseen, untrained = ENTITIES + 3, 2
+    added = [(unseen, 0, 1), (unseen, 1, 3), (5, 2, unseen), (unseen, 0, unseen)]
     graph = neighborhoods_of(facts)
     for fact in added:
         graph.add(*fact)
     model = random_model(small(name).memory, seed)
-    model.is_known[unknown] = False
-    questions = [(entity, role) for entity in (unknown, newcomer, 8, ENTITIES + 1) for role in range(2 * RELATIONS)]
+    model.is_trained[untrained] = False
+    questions = [(entity, role) for entity in (untrained, unseen, 8, ENTITIES + 1) for role in range(2 * RELATIONS)]
     scores = model(ask(*questions), LiveIndex(graph, ENTITIES))
     for row, (entity, role) in enumerate(questions):
         close(scores[row], looped_scores(model, [*facts, *added], entity, role))
@@ -320,7 +320,7 @@ def test_an_unseen_entity_has_no_identity(name: str) -> None:
     model = random_model(small(name).memory, 1)
     query = ask((3, 0), (3, RELATIONS), (ENTITIES, 0), (4, 0))
     vectors = model.embeddings()
-    model.is_known[3] = False
+    model.is_trained[3] = False
     identity = model.identify(query, vectors)
     assert not identity[:3].any()
     assert bool(identity[3].any()) is model.config.identity
@@ -342,7 +342,7 @@ def test_identity_matters_where_there_is_one(name: str) -> None:
     known = model.answer(query, graph, vectors).retrieved
     always = Drop(noise=Noise(0, 0, CPU), identity=1.0)
     dropped = model.answer(query, graph, vectors, always).retrieved
-    model.is_known.fill_(False)
+    model.is_trained.fill_(False)
     assert not torch.allclose(known, dropped)
     assert torch.equal(dropped, model.answer(query, graph, vectors).retrieved)
 

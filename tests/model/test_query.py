@@ -135,7 +135,7 @@ def test_noise_moves_on_within_a_step() -> None:
 
 
 def test_withheld_links_are_the_same_whenever_they_are_asked_for() -> None:
-    """The memory leaves them out, and the loss must know of whom."""
+    """The memory leaves them out, and the loss must know which they are."""
     noise = Noise(0, 3, CPU)
     first = noise.unlinked(64, 0.5)
     noise.chosen(10, 0.5)

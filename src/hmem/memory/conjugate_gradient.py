@@ -139,7 +139,7 @@ class _Solve(Function):
 
 
 def _count(steps: Tensor, max_steps: int) -> int:
-    """The number of steps taken; elsewhere than on a CPU they are always all taken, and nobody has to ask."""
+    """The number of steps taken; elsewhere than on a CPU all are taken, and nothing has to wait for the device."""
     return int(steps) if steps.device.type == "cpu" else max_steps
 
 

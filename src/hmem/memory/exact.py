@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from hmem.memory.counting import log_odds_table
+from hmem.memory.log_odds import log_odds_table
 from hmem.memory.superpose import Edges
 from hmem.memory.weighting import edge_products
 

@@ -26,8 +26,9 @@ from hmem.graph.names import Vocabulary
 from hmem.model.card import model_card
 from hmem.model.hmem import HMem
 
-FORMAT = 2
+FORMAT = 3
 SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then
+BEFORE_3 = {"is_known": "is_trained"}  # tensors that had another name
 NOUNS: dict[type, str] = {dict: "an object", int: "a whole number"}
 ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -101,6 +102,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise CheckpointError(f"{path}: not a whole safetensors file ({error}); copy it again") from error
 
 
+def with_todays_names(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a model, under the names that its tensors have now."""
+    return {BEFORE_3.get(name, name): value for name, value in weights.items()}
+
+
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write beside the old file and move over it, so that a kill leaves one of the two."""
     beside = path.with_name(f".{path.name}.part")
@@ -109,7 +115,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     except SafetensorError as error:  # a full disk, for one
         beside.unlink(missing_ok=True)
         raise CheckpointError(f"{path}: could not be written ({error}); what was there before is untouched") from error
-    os.chmod(beside, 0o644)  # safetensors lets nobody else read it
+    os.chmod(beside, 0o644)  # safetensors makes it readable for its owner only
     os.replace(beside, path)
 
 
@@ -147,7 +153,7 @@ def _read_settings(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: not the settings of a model ({error!r})") from error
     if not isinstance(version, int) or version > FORMAT:
-        raise CheckpointError(f"{path}: format {version}, this hmem knows up to {FORMAT}; upgrade hmem")
+        raise CheckpointError(f"{path}: format {version}, this hmem reads up to {FORMAT}; upgrade hmem")
     for name, kind in (("config", dict), ("num_entities", int), ("num_relations", int)):
         if name not in settings:
             raise CheckpointError(f"{path}: {name} is missing")
@@ -178,11 +184,11 @@ def _read_names(path: Path) -> list[str]:
     return [_unescaped(line) for line in text.split("\n")[:-1]]
 
 
-def _load_weights(model: HMem, path: Path, unknown_then: tuple[str, ...]) -> None:
-    tensors, _ = read_tensors(path)
+def _load_weights(model: HMem, path: Path, absent_then: tuple[str, ...]) -> None:
+    tensors = with_todays_names(read_tensors(path)[0])
     expected = model.state_dict()
     for name, value in expected.items():
-        if name in unknown_then:
+        if name in absent_then:
             tensors.setdefault(name, torch.zeros_like(value))
         if name not in tensors:
             raise CheckpointError(f"{path}: the tensor {name} is missing")

@@ -24,7 +24,7 @@ from hmem.model.vectors import Embeddings, Vectors
 class HMem(nn.Module):
     """An entity is a superposition of its bindings; completed, and unbound with the asked role, it answers."""
 
-    is_known: Bool[Tensor, " E"]
+    is_trained: Bool[Tensor, " E"]
     placing: Float[Tensor, "D1 de"]
     kinds: Float[Tensor, "roles de"]
 
@@ -54,11 +54,11 @@ class HMem(nn.Module):
             paths = config.exact.paths
             self.paths = PathChannel(2 * num_relations, config.entity_dim, paths.per_role, paths.steps)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(config.temperature)))
-        # An entity that training never met has no identity: its vector is still the noise it started from.
-        self.register_buffer("is_known", torch.ones(num_entities, dtype=torch.bool))
-        # From the memory of an entity that comes later to where its vector would be; see model/placing.py.
+        # An entity without training facts has no identity: its vector is still the noise it started from.
+        self.register_buffer("is_trained", torch.ones(num_entities, dtype=torch.bool))
+        # The map from the memory of an unseen entity to its vector; see model/placing.py.
         self.register_buffer("placing", torch.zeros(memory_dim + 1, config.entity_dim))
-        # The same from the roles it plays alone, for one whose neighbors all came later too; zero if there is no map.
+        # The map from the roles it plays, for one whose neighbors are all unseen; zero if there is none.
         self.register_buffer("kinds", torch.zeros(2 * num_relations, config.entity_dim))
 
     @property
@@ -111,7 +111,7 @@ class HMem(nn.Module):
         if not self.config.identity:
             return vectors.entities.new_zeros(len(query), vectors.entities.shape[1])
         row = query.entity.clamp_max(self.num_entities - 1)
-        has_identity = self.is_known.index_select(0, row) & (query.entity < self.num_entities)
+        has_identity = self.is_trained.index_select(0, row) & (query.entity < self.num_entities)
         if drop.identity > 0:
             has_identity = has_identity & ~drop.noise.chosen(len(query), drop.identity)
         return vectors.entities.index_select(0, row) * has_identity[:, None]

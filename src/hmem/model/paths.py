@@ -8,7 +8,7 @@ softmax over all walks of the asked entity, with a null slot of its own, makes t
     ℓ_p = C'[q, (c₁, c₂, …)] + u'_q·e_y − β'_q τ‖e_o − e_y‖²        for a walk p that ends at y,
 
 which divides what the first one left over. It is unbinding repeatedly from one-hot memories, so it is as exact as the
-first step, follows every added or removed fact at once, and needs no vector of anybody new.
+first step, follows every added or removed fact at once, and needs no vectors of unseen entities.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from hmem.graph.paths import MOST_AT_A_STEP, MOST_WAYS
-from hmem.memory.counting import log_odds
 from hmem.memory.exact import DenseView, Liking, Recalled, copy
+from hmem.memory.log_odds import log_odds
 from hmem.memory.superpose import Edges
 from hmem.model.index import Index, expand
 from hmem.model.query import Query, is_other_answer, mirrored
@@ -31,9 +31,9 @@ class Walks:
 
     edge: Int[Tensor, " P"]  # the first step, as a place among the edges of the batch
     rule: Int[Tensor, " P"]  # row · K + column in the table of paths
-    nodes: Int[Tensor, "P L"]  # who is reached by each step; −1 after the last of a shorter path
+    nodes: Int[Tensor, "P L"]  # the entity that each step reaches; −1 after the last of a shorter path
     query: Int[Tensor, " P"]
-    fillers: Int[Tensor, " P"]  # who is reached in the end
+    fillers: Int[Tensor, " P"]  # the entity that is reached in the end
 
 
 class PathChannel(nn.Module):

@@ -15,7 +15,9 @@ from hmem.memory.decorrelate import Whitening, normalize_roles, whiten
 class Vectors:
     entities: Float[Tensor, "E de"]
     roles: Float[Tensor, "roles dr"]
-    placed: Bool[Tensor, " E"] | None = None  # False for rows that stand for nobody yet; None where all do
+    placed: Bool[Tensor, " E"] | None = (
+        None  # False for rows without an entity or a vector yet; None where all have both
+    )
     lengths: Float[Tensor, " E"] | None = None  # ‖e_x‖², where vectors stay the same for many questions
 
 

@@ -41,14 +41,14 @@ class Progress:
     loss: float
     triples_per_second: float
     seconds: float
-    best: float | None  # the best validation figure so far
-    validated: float | None = None  # the figure just measured, if one was
+    best: float | None  # the best validation metric so far
+    validated: float | None = None  # the metric just measured, if it was
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
     model: HMem  # with the best weights
-    best: float | None  # the validation figure they reached
+    best: float | None  # the validation metric they reached
     epochs: float
     seconds: float
     stopped: str  # "done", "patience", "time" or "interrupted"
@@ -58,7 +58,7 @@ class Outcome:
 class Hooks:
     """What a run asks of its surroundings; all optional."""
 
-    validate: Callable[[HMem], float] | None = None  # a figure to be raised, usually the validation MRR
+    validate: Callable[[HMem], float] | None = None  # a metric to be raised, usually the validation MRR
     progress: Callable[[Progress], None] | None = None
     checkpoint: Callable[[State], None] | None = None
     stop: Callable[[], bool] | None = None  # asked after each step
@@ -76,7 +76,7 @@ def train(
 ) -> Outcome:
     """Fit a model to the facts. Same settings and seed, same weights; on a CPU also after a stop and `resume`.
 
-    With a validation hook the best weights are kept, and training stops when the figure has not risen for `patience`
+    With a validation hook the best weights are kept, and training stops when the metric has not risen for `patience`
     looks.
     """
     run = _Run(config, triples, num_entities, num_relations, torch.device(device), hooks or Hooks(), resume)
@@ -101,7 +101,7 @@ class _Run:
         neighborhoods = Neighborhoods.build(triples, num_entities, num_relations)
         self.graph = FrozenIndex(neighborhoods, device)
         self.model = new_model(config, num_entities, num_relations).to(device)
-        self.model.is_known.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
+        self.model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
         if resume is None:
             start_from_rules(self.model, neighborhoods, self.training.seed)
         self.optimizer = make_optimizer(self.model, self.training)
@@ -126,7 +126,7 @@ class _Run:
             # The last step is judged even if the run is interrupted there: one that resumes has no step left to do it.
             if self.hooks.validate is not None and (self._is_time_to_validate() or self._share() >= 1):
                 state.record(self.hooks.validate(self.model), self.model)
-                self._tell(state.last_figure)
+                self._tell(state.last_metric)
                 reason = reason or self._reason_to_stop()
             if self.hooks.checkpoint and time.perf_counter() - saved > 60 * CHECKPOINT_MINUTES:
                 self._checkpoint()
@@ -134,7 +134,7 @@ class _Run:
         self._checkpoint()
         if state.best_weights is not None and reason != "interrupted":
             self.model.load_state_dict(state.best_weights)
-        best = state.best_figure
+        best = state.best_metric
         if self.training.fit_absence and self.hooks.validate is not None and reason != "interrupted":
             best = fit_absence(self.model, self.hooks.validate)
         fit_placing(self.model, self.graph, self.training.seed)
@@ -236,7 +236,7 @@ class _Run:
                 loss=self.state.loss,
                 triples_per_second=self.speed.at(self.state.step * self.training.batch_size),
                 seconds=time.perf_counter() - self.started,
-                best=self.state.best_figure,
+                best=self.state.best_metric,
                 validated=validated,
             )
         )

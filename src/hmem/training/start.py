@@ -10,7 +10,7 @@ from hmem.errors import ConfigError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.paths import mine_paths
 from hmem.graph.rules import mine, share_of_loops
-from hmem.memory.counting import log_odds
+from hmem.memory.log_odds import log_odds
 from hmem.memory.weighting import Weighting
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
