@@ -179,7 +179,7 @@ def from_dict(schema: type[T], values: Mapping[str, Any], where: str = "") -> T:
     hints = get_type_hints(schema)
     for name in values:
         if name not in hints:
-            near = [f'"{each}"' for each in difflib.get_close_matches(name, hints, n=1)]
+            near = difflib.get_close_matches(name, hints, n=1)
             there = "" if near else f"; there are {', '.join(hints)}"
             problem = f'unknown setting "{name}"{f" in [{where}]" if where else ""}{there}'
             raise ConfigError(problem, option=_dotted(where, name), suggestions=near)
@@ -303,7 +303,7 @@ def _coerce(options: tuple[Any, ...], value: Any, name: str) -> Any:
     if choices:
         if value in choices:
             return value
-        near = [f'"{each}"' for each in difflib.get_close_matches(str(value), choices, n=1)]
+        near = difflib.get_close_matches(str(value), choices, n=1)
         expected = "one of " + ", ".join(f'"{choice}"' for choice in choices)
         expected += " or none" if type(None) in options else ""
         problem = f"{name}={value!r}: expected {expected}"

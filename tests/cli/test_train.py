@@ -215,15 +215,15 @@ def test_the_folder_may_be_the_one_we_are_in(run: Run, here: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--set", "memory.stifness=2"], 2, 'unknown setting "stifness" in [memory]; did you mean "stiffness"?'),
-        (["--set", "memry.stiffness=2"], 2, 'unknown setting "memry"; did you mean "memory"?'),
+        (["--set", "memory.stifness=2"], 2, 'unknown setting "stifness" in [memory]; did you mean stiffness?'),
+        (["--set", "memry.stiffness=2"], 2, 'unknown setting "memry"; did you mean memory?'),
         (
             ["--set", "stiffness=2"],
             2,
             'expected SECTION.SETTING=VALUE such as memory.entity_dim=80, found "stiffness=2"',
         ),
         (["--set", "memory.entity_dim=wide"], 2, "memory.entity_dim='wide': expected int"),
-        (["--preset", "tpr-inff"], 2, 'no preset "tpr-inff"; did you mean "tpr-inf"?'),
+        (["--preset", "tpr-inff"], 2, 'no preset "tpr-inff"; did you mean tpr-inf?'),
         (["--device", "gpu"], 2, 'device is auto, cpu, cuda or cuda:N, not "gpu"'),
         (["--config", "no.toml"], 2, "no.toml: No such file or directory"),
         (["--resume"], 1, "model: no interrupted run to go on with (no training.safetensors)"),
@@ -424,7 +424,7 @@ def test_exit_codes_of_the_command_itself(here: Path) -> None:
         text=True,
     )
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert answer.stderr == 'hmem: unknown setting "stifness" in [memory]; did you mean "stiffness"?\n'
+    assert answer.stderr == 'hmem: unknown setting "stifness" in [memory]; did you mean stiffness?\n'
 
 
 def test_the_first_difference_is_named() -> None:

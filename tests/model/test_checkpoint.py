@@ -214,7 +214,7 @@ def test_tensors_are_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_not_a_folder_or_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "nowhere", tmp_path, tmp_path / "file"):
-        assert refusal(path) == f"{path}: not a model folder (no config.json); `hmem train DATA --out DIR` makes one"
+        assert refusal(path) == f"{path}: not a model folder (no config.json); make one: hmem train DATA --out DIR"
 
 
 @pytest.mark.parametrize("version", [FORMAT + 1, 99, "2", None])
@@ -238,14 +238,14 @@ def test_garbage_for_settings(folder: Path, content: str) -> None:
         ({"config": []}, "config is [], expected an object"),
         ({"num_entities": "9"}, "num_entities is '9', expected a whole number"),
         ({"num_relations": 2.5}, "num_relations is 2.5, expected a whole number"),
-        ({"config": {"memory": {"stifness": 2}}}, 'unknown setting "stifness" in [memory]; did you mean "stiffness"?'),
+        ({"config": {"memory": {"stifness": 2}}}, 'unknown setting "stifness" in [memory]; did you mean stiffness?'),
         ({"config": {"memory": {"entity_dim": "wide"}}}, "memory.entity_dim='wide': expected int"),
         ({"config": {"memory": {"stiffness": -1}}}, "memory.stiffness=-1.0 must be more than 0.25"),
         (
             {"config": {"memory": {"margin": 0.3}}},
             "memory.margin=0.3: it is 0.25 in every model now, and no setting any more",
         ),
-        ({"config": {"memry": {}}}, 'unknown setting "memry"; did you mean "memory"?'),
+        ({"config": {"memry": {}}}, 'unknown setting "memry"; did you mean memory?'),
     ],
 )
 def test_wrong_settings(folder: Path, changes: dict[str, object], message: str) -> None:

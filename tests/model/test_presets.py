@@ -60,8 +60,8 @@ def test_recall_has_both_channels_and_withholds_links() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("trp-inf", '; did you mean "tpr-inf"?'),
-        ("reccall", '; did you mean "recall"?'),
+        ("trp-inf", "; did you mean tpr-inf?"),
+        ("reccall", "; did you mean recall?"),
         ("transe", f"; there are {', '.join(PRESETS)}"),
     ],
 )

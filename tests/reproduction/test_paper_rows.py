@@ -125,9 +125,9 @@ def test_a_row_is_its_preset_with_changes(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (GOOD + "epochs = 3", 'unknown setting "epochs"; there are row, group'),
-        (GOOD + "[memory]\nentiy_dim = 3", 'unknown setting "entiy_dim" in [memory]; did you mean "entity_dim"?'),
+        (GOOD + "[memory]\nentiy_dim = 3", 'unknown setting "entiy_dim" in [memory]; did you mean entity_dim?'),
         (GOOD.replace('"wn18"', '"wn19"'), 'no group "wn19"; there are wn18, fb15k'),
-        (GOOD.replace('preset = "tpr"', 'preset = "trp"'), 'no preset "trp"; did you mean "tpr"?'),
+        (GOOD.replace('preset = "tpr"', 'preset = "trp"'), 'no preset "trp"; did you mean tpr?'),
         (GOOD.replace('dataset = "WN18"', ""), "expected dataset as a text"),
         (GOOD + "seeds = []", "seeds=[]: expected a list of whole numbers"),
         (GOOD + "seeds = [true]", "seeds=[True]: expected a list of whole numbers"),

@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from hmem.config import Config, from_dict, to_dict, upgraded
-from hmem.errors import CheckpointError, ConfigError
+from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.graph.names import Vocabulary
 from hmem.model.card import model_card
 from hmem.model.hmem import HMem
@@ -30,6 +30,7 @@ FORMAT = 3
 SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then
 BEFORE_3 = {"is_known": "is_trained"}  # tensors that had another name
 NOUNS: dict[type, str] = {dict: "an object", int: "a whole number"}
+WITHOUT_METRICS = Hint(text="without the file the model can still be used")
 ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -71,14 +72,18 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
     vocab = Vocabulary(_read_names(folder / "entities.tsv"), _read_names(folder / "relations.tsv"))
     for kind, names in (("entities", vocab.entities), ("relations", vocab.relations)):
         if len(names) != settings[f"num_{kind}"]:
+            expected = f"{settings[f'num_{kind}']:,} names"
             raise CheckpointError(
-                f"{folder / kind}.tsv: expected {settings[f'num_{kind}']:,} names, found {len(names):,}; "
-                "is it from another model?"
+                f"expected {expected}, found {len(names):,}; is it from another model?",
+                path=folder / f"{kind}.tsv",
+                found=len(names),
+                expected=expected,
             )
     try:
         config = from_dict(Config, upgraded(settings["config"], is_trained=True))
     except ConfigError as error:
-        raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
+        parts = {name: getattr(error, name) for name in ("option", "found", "expected", "suggestions")}
+        raise CheckpointError(error.problem, path=folder / "config.json", **parts) from error
     model = HMem(config.memory, len(vocab.entities), len(vocab.relations))
     _load_weights(model, folder / "model.safetensors", SINCE_2 if settings["format"] < 2 else ())
     return SavedModel(
@@ -97,9 +102,12 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except FileNotFoundError as error:
-        raise CheckpointError(f"{path}: no such file; a model folder has config.json and model.safetensors") from error
+        raise CheckpointError(
+            "no such file; a model folder has config.json and model.safetensors", path=path
+        ) from error
     except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a whole safetensors file ({error}); copy it again") from error
+        hint = Hint(text="copy it again")
+        raise CheckpointError(f"not a whole safetensors file ({error})", path=path, hint=hint) from error
 
 
 def with_todays_names(weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -114,7 +122,8 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
         save_file(tensors, beside, metadata=metadata)
     except SafetensorError as error:  # a full disk, for one
         beside.unlink(missing_ok=True)
-        raise CheckpointError(f"{path}: could not be written ({error}); what was there before is untouched") from error
+        problem = f"could not be written ({error}); what was there before is untouched"
+        raise CheckpointError(problem, path=path) from error
     os.chmod(beside, 0o644)  # safetensors makes it readable for its owner only
     os.replace(beside, path)
 
@@ -146,19 +155,23 @@ def _write(folder: Path, saved: SavedModel) -> None:
 def _read_settings(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
-        raise CheckpointError(f"{folder}: not a model folder (no config.json); `hmem train DATA --out DIR` makes one")
+        hint = Hint(text="make one", command="hmem train DATA --out DIR")
+        raise CheckpointError("not a model folder (no config.json)", path=folder, hint=hint)
     try:
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         version = settings["format"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: not the settings of a model ({error!r})") from error
+        raise CheckpointError(f"not the settings of a model ({error!r})", path=path) from error
     if not isinstance(version, int) or version > FORMAT:
-        raise CheckpointError(f"{path}: format {version}, this hmem reads up to {FORMAT}; upgrade hmem")
+        problem, hint = f"format {version}, this hmem reads up to {FORMAT}", Hint(text="upgrade hmem")
+        raise CheckpointError(problem, path=path, found=version, expected=f"up to {FORMAT}", hint=hint)
     for name, kind in (("config", dict), ("num_entities", int), ("num_relations", int)):
         if name not in settings:
-            raise CheckpointError(f"{path}: {name} is missing")
+            raise CheckpointError(f"{name} is missing", path=path, option=name)
         if not isinstance(settings[name], kind):
-            raise CheckpointError(f"{path}: {name} is {settings[name]!r}, expected {NOUNS[kind]}")
+            found, expected = settings[name], NOUNS[kind]
+            problem = f"{name} is {found!r}, expected {expected}"
+            raise CheckpointError(problem, path=path, option=name, found=found, expected=expected)
     return settings
 
 
@@ -168,9 +181,9 @@ def _read_metrics(path: Path) -> dict[str, Any]:
     try:
         metrics = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CheckpointError(f"{path}: not JSON ({error}); without the file the model can still be used") from error
+        raise CheckpointError(f"not JSON ({error})", path=path, hint=WITHOUT_METRICS) from error
     if not isinstance(metrics, dict):
-        raise CheckpointError(f"{path}: expected an object; without the file the model can still be used")
+        raise CheckpointError("expected an object", path=path, hint=WITHOUT_METRICS)
     return metrics
 
 
@@ -178,9 +191,9 @@ def _read_names(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise CheckpointError(f"{path}: no such file; without the names of its ids a model cannot be used") from error
+        raise CheckpointError("no such file; without the names of its ids a model cannot be used", path=path) from error
     except UnicodeDecodeError as error:
-        raise CheckpointError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+        raise CheckpointError(f"not UTF-8 text ({error.reason} at byte {error.start})", path=path) from error
     return [_unescaped(line) for line in text.split("\n")[:-1]]
 
 
@@ -191,16 +204,17 @@ def _load_weights(model: HMem, path: Path, absent_then: tuple[str, ...]) -> None
         if name in absent_then:
             tensors.setdefault(name, torch.zeros_like(value))
         if name not in tensors:
-            raise CheckpointError(f"{path}: the tensor {name} is missing")
+            raise CheckpointError(f"the tensor {name} is missing", path=path)
         if tensors[name].shape != value.shape or tensors[name].dtype != value.dtype:
             found, wanted = tensors[name], value
             raise CheckpointError(
-                f"{path}: {name} has shape {tuple(found.shape)} of {found.dtype}, "
-                f"expected {tuple(wanted.shape)} of {wanted.dtype}; config.json and the weights do not belong together"
+                f"{name} has shape {tuple(found.shape)} of {found.dtype}, expected {tuple(wanted.shape)} of "
+                f"{wanted.dtype}; config.json and the weights do not belong together",
+                path=path,
             )
     extra = sorted(set(tensors) - set(expected))
     if extra:
-        raise CheckpointError(f"{path}: unexpected tensor {extra[0]}")
+        raise CheckpointError(f"unexpected tensor {extra[0]}", path=path)
     model.load_state_dict(tensors)
 
 

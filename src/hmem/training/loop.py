@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import NonFiniteError
+from hmem.errors import Hint, NonFiniteError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
@@ -191,10 +191,8 @@ class _Run:
         """The loss as a number, and a word if anything has gone wrong since the last look."""
         value = float(loss)
         if not np.isfinite(value):
-            raise NonFiniteError(
-                f"the loss is {value} after {self.state.step} steps; "
-                f"try a lower learning_rate (now {self.training.learning_rate})"
-            )
+            hint = Hint(text=f"try a lower learning_rate (now {self.training.learning_rate})")
+            raise NonFiniteError(f"the loss is {value} after {self.state.step} steps", found=value, hint=hint)
         if self.model.completion.last_report is not None:
             warn_if_unconverged(self.model.completion.last_report)
         return value

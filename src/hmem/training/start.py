@@ -24,7 +24,9 @@ def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
     if num_relations > MOST_RELATIONS and config.memory.kind == "explicit":
         raise ConfigError(
             f"{num_relations:,} relations are too many for explicit memories, which compare every two of them; "
-            "is a column of names read as relations?"
+            "is a column of names read as relations?",
+            found=num_relations,
+            expected=f"at most {MOST_RELATIONS:,}",
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for("weights", config.training.seed))
