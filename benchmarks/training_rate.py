@@ -81,7 +81,7 @@ def main() -> None:
     )
 
     def step() -> None:
-        run._step(run._batch(run.state.step))
+        run._step(run.batches.at(run.state.step))
         run.state.step += 1
 
     with loop.matmul_precision(config.training.precision):
