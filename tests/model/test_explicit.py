@@ -7,7 +7,7 @@ from hmem.memory.binding import make_binding
 from hmem.model.explicit import ExplicitMemory, WeightedEdges
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
-from hmem.model.query import DROP_NOTHING, Drop, Noise, Query, withheld
+from hmem.model.query import KEEP_ALL, Drop, Noise, Query, withheld
 from tests import oracles
 from tests.memory.problems import BindingName, as_tuples
 from tests.model.problems import (
@@ -36,7 +36,7 @@ def bound_model(name: BindingName, seed: int, **memory: object) -> HMem:
     return random_model(small(PRESET_OF[name], memory=changes).memory, seed)
 
 
-def attend(model: HMem, query: Query, graph: FrozenIndex, drop: Drop = DROP_NOTHING) -> WeightedEdges:
+def attend(model: HMem, query: Query, graph: FrozenIndex, drop: Drop = KEEP_ALL) -> WeightedEdges:
     assert isinstance(model.memory, ExplicitMemory)
     vectors = model.embeddings()
     return model.memory.attend(query, graph, model.identify(query, vectors, drop), vectors, drop)

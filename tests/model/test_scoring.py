@@ -8,7 +8,7 @@ from hypothesis import given
 from torch import Tensor
 
 from hmem.model.query import Query
-from hmem.model.scoring import Drawn, leave_out_, log_softmax
+from hmem.model.scoring import leave_out_, log_softmax
 from tests.model.problems import (
     ENTITIES,
     EXPLICIT,
@@ -40,8 +40,7 @@ def test_one_candidate_alone_scores_as_in_the_crowd(name: str, seed: int) -> Non
     retrieved = model.answer(query, index_of(random_facts(seed)), vectors).retrieved
     scores = model.dense.scores(query, retrieved, vectors)
     for entity in range(ENTITIES):
-        drawn = Drawn(torch.tensor([entity]), ENTITIES)
-        alone = model.dense.scores_of_drawn(query, retrieved, vectors, drawn)
+        alone = model.dense.scores_of_drawn(query, retrieved, vectors, torch.tensor([entity]))
         close(alone, scores[:, entity : entity + 1], atol=1e-12)
         as_target = Query(query.entity, query.role, torch.full_like(query.entity, entity))
         close(model.dense.scores_of_targets(as_target, retrieved, vectors), scores[:, entity], atol=1e-12)

@@ -36,7 +36,7 @@ class SolveReport:
 
 
 def warn_if_unconverged(report: SolveReport) -> None:
-    """Says so if any query's residual is above the tolerance, or is not a number. Synchronises with the device."""
+    """Says so if any query's residual is above the tolerance, or is not a number. Synchronizes with the device."""
     unsolved = int((~(report.residual <= report.tolerance)).sum())
     if unsolved:
         worst = float(report.residual.max())  # NaN if any is

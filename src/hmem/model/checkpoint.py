@@ -9,6 +9,7 @@ README.md            a model card
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass, field
@@ -72,13 +73,8 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
     vocab = Vocabulary(_read_names(folder / "entities.tsv"), _read_names(folder / "relations.tsv"))
     for kind, names in (("entities", vocab.entities), ("relations", vocab.relations)):
         if len(names) != settings[f"num_{kind}"]:
-            expected = f"{settings[f'num_{kind}']:,} names"
-            raise CheckpointError(
-                f"expected {expected}, found {len(names):,}; is it from another model?",
-                path=folder / f"{kind}.tsv",
-                found=len(names),
-                expected=expected,
-            )
+            problem = f"expected {settings[f'num_{kind}']:,} names, found {len(names):,}; is it from another model?"
+            raise CheckpointError(problem, path=folder / f"{kind}.tsv", found=len(names))
     try:
         config = from_dict(Config, upgraded(settings["config"], is_trained=True))
     except ConfigError as error:
@@ -102,9 +98,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except FileNotFoundError as error:
-        raise CheckpointError(
-            "no such file; a model folder has config.json and model.safetensors", path=path
-        ) from error
+        problem = "no such file; a model folder has config.json and model.safetensors"
+        raise CheckpointError(problem, path=path) from error
     except (SafetensorError, OSError, ValueError) as error:
         hint = Hint(text="copy it again")
         raise CheckpointError(f"not a whole safetensors file ({error})", path=path, hint=hint) from error
@@ -223,12 +218,5 @@ def _escaped(name: str) -> str:
 
 
 def _unescaped(line: str) -> str:
-    if "\\" not in line:
-        return line
-    plain, position = [], 0
     codes = {code[1]: character for character, code in ESCAPES.items()}
-    while position < len(line):
-        escape = line[position] == "\\" and position + 1 < len(line)
-        plain.append(codes.get(line[position + 1], line[position + 1]) if escape else line[position])
-        position += 2 if escape else 1
-    return "".join(plain)
+    return re.sub(r"\\(.)", lambda found: codes.get(found[1], found[1]), line)

@@ -12,7 +12,7 @@ from hmem.memory.binding import make_binding
 from hmem.memory.superpose import Edges, Superposition, keep_strongest
 from hmem.memory.weighting import Weighting
 from hmem.model.index import Index
-from hmem.model.query import DROP_NOTHING, Drop, Query, unavailable
+from hmem.model.query import KEEP_ALL, Drop, Query, unavailable
 from hmem.model.vectors import Vectors
 
 
@@ -52,12 +52,7 @@ class ExplicitMemory(nn.Module):
             )
 
     def attend(
-        self,
-        query: Query,
-        graph: Index,
-        identity: Float[Tensor, "B de"],
-        vectors: Vectors,
-        drop: Drop = DROP_NOTHING,
+        self, query: Query, graph: Index, identity: Float[Tensor, "B de"], vectors: Vectors, drop: Drop = KEEP_ALL
     ) -> WeightedEdges:
         """Look the edges up and weigh them by what is asked."""
         edges = graph.lookup(query.entity)  # (N,) roles and fillers, without padding

@@ -15,7 +15,7 @@ from hmem.model.explicit import ExplicitMemory
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import Index
 from hmem.model.paths import PathChannel
-from hmem.model.query import DROP_NOTHING, Drop, Query, leads_to_stored_answer
+from hmem.model.query import KEEP_ALL, Drop, Query, is_stored_answer
 from hmem.model.readout import ReadOut
 from hmem.model.scoring import Answer, DenseChannel, log_alone, log_p
 from hmem.model.vectors import Embeddings, Vectors
@@ -86,7 +86,7 @@ class HMem(nn.Module):
     def scores(self, query: Query, answer: Answer, vectors: Vectors) -> Float[Tensor, "B E"]:
         return log_p(answer, query, self.dense.scores(query, answer.retrieved, vectors))
 
-    def answer(self, query: Query, graph: Index, vectors: Vectors, drop: Drop = DROP_NOTHING) -> Answer:
+    def answer(self, query: Query, graph: Index, vectors: Vectors, drop: Drop = KEEP_ALL) -> Answer:
         """Sections 2 to 4 of the paper line by line, then the exact channels; docs/math.md has the same words."""
         identity = self.identify(query, vectors, drop)  # (B, de) e_i; zero for an unseen entity
         weighted = self.memory.attend(query, graph, identity, vectors, drop)  # (N,) the edges of e_i and their w_c
@@ -99,14 +99,14 @@ class HMem(nn.Module):
         copied, walks, reached, edges = None, None, None, weighted.edges
         if self.exact is not None:
             dense = self.dense.view(retrieved, vectors)
-            absent = weighted.withheld | leads_to_stored_answer(query, edges)
+            absent = weighted.withheld | is_stored_answer(query, edges, edges.query, edges.fillers)
             copied = self.exact(query.role, edges, absent, dense)  # p_edges and p_null
             if self.paths is not None:
                 walks = self.paths.follow(query, edges, weighted.withheld, graph)
                 reached = self.paths(query, edges, walks, dense)  # p_walks and p'_null
         return Answer(weighted, memory, completed, retrieved, copied, walks, reached)
 
-    def identify(self, query: Query, vectors: Vectors, drop: Drop = DROP_NOTHING) -> Float[Tensor, "B de"]:
+    def identify(self, query: Query, vectors: Vectors, drop: Drop = KEEP_ALL) -> Float[Tensor, "B de"]:
         """e_i as the weights and the bias see it: zero for an unseen entity, or one that is treated as unseen."""
         if not self.config.identity:
             return vectors.entities.new_zeros(len(query), vectors.entities.shape[1])
@@ -116,7 +116,7 @@ class HMem(nn.Module):
             has_identity = has_identity & ~drop.noise.chosen(len(query), drop.identity)
         return vectors.entities.index_select(0, row) * has_identity[:, None]
 
-    def complete(self, memory: Memory, identity: Float[Tensor, "B de"], drop: Drop = DROP_NOTHING) -> Memory:
+    def complete(self, memory: Memory, identity: Float[Tensor, "B de"], drop: Drop = KEEP_ALL) -> Memory:
         """The Harmony maximum near each memory; with λ = ∞ the memory as it was assembled."""
         if isinstance(self.completion, NoCompletion) and drop.memory == 0:
             return memory

@@ -11,7 +11,7 @@ from hmem.memory.binding import make_binding
 from hmem.memory.superpose import Edges, MemoryState
 from hmem.model.explicit import WeightedEdges
 from hmem.model.index import Index
-from hmem.model.query import DROP_NOTHING, Drop, Query
+from hmem.model.query import KEEP_ALL, Drop, Query
 from hmem.model.vectors import Vectors
 
 
@@ -25,17 +25,11 @@ class ImplicitMemory(nn.Module):
         self.state = nn.Parameter(torch.randn(num_entities, memory_dim) / math.sqrt(memory_dim))
 
     def attend(
-        self,
-        query: Query,
-        graph: Index,
-        identity: Float[Tensor, "B de"],
-        vectors: Vectors,
-        drop: Drop = DROP_NOTHING,
+        self, query: Query, graph: Index, identity: Float[Tensor, "B de"], vectors: Vectors, drop: Drop = KEEP_ALL
     ) -> WeightedEdges:
         """No edges: the graph is not looked at."""
         none = query.entity.new_empty(0)
-        nothing = none.bool()
-        return WeightedEdges(Edges(none, none, none, len(query)), identity.new_empty(0), nothing, nothing)
+        return WeightedEdges(Edges(none, none, none, len(query)), identity.new_empty(0), none.bool(), none.bool())
 
     def assemble(self, query: Query, weighted: WeightedEdges, vectors: Vectors) -> MemoryState:
         """The learned M_i of each asked entity."""

@@ -22,7 +22,7 @@ from hmem.memory.exact import DenseView, Liking, Recalled, copy
 from hmem.memory.log_odds import log_odds
 from hmem.memory.superpose import Edges
 from hmem.model.index import Index, expand
-from hmem.model.query import Query, is_other_answer, mirrored
+from hmem.model.query import Query, is_stored_answer, mirrored
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,7 +93,7 @@ class PathChannel(nn.Module):
         logits = self.affinity.flatten().gather(0, walks.rule) + suits
         leads_back = walks.fillers == query.entity.index_select(0, walks.query)
         logits = dense.with_self_bias(logits, leads_back, query.role.index_select(0, walks.query))
-        stored = is_other_answer(query, edges, walks.query, walks.fillers)
+        stored = is_stored_answer(query, edges, walks.query, walks.fillers)
         return copy(logits, self.null.index_select(0, query.role), stored, walks.fillers, walks.query)
 
     def _first_steps(

@@ -16,8 +16,10 @@ second map, found in the same way, takes how often it plays each role, n_xr, to 
     e_x = Σ_r log(1 + n_xr) k_r         K = argmin Σ_i ‖Σ_r log(1 + n_ir) k_r − e_i‖² + κ s ‖K‖²
 """
 
+from collections.abc import Iterator
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from hmem.memory.superpose import Edges, superpose
@@ -59,14 +61,22 @@ def place_all(model: HMem, graph: Index) -> Vectors:
     """
     vectors = model.embeddings()
     rows, placed = vectors.entities.clone(), model.is_trained.clone()
-    for some in torch.split((~model.is_trained).nonzero().squeeze(1), BATCH):
-        edges = graph.lookup(some)
-        near = edges.select(model.is_trained.index_select(0, edges.fillers))
-        has_near = near.degree > 0
-        rows[some] = torch.where(has_near[:, None], place(model, near, vectors), place_by_roles(model, edges))
-        placed[some] = (edges.degree > 0) if can_place_by_roles(model) else has_near
+    for some, found, is_placed in unseen_vectors(model, graph, model.is_trained, vectors):
+        rows[some], placed[some] = found, is_placed
     rows[~placed] = 0
     return Vectors(rows, vectors.roles, placed, rows.square().sum(1))
+
+
+def unseen_vectors(
+    model: HMem, graph: Index, is_trained: Bool[Tensor, " E"], vectors: Vectors
+) -> Iterator[tuple[Int[Tensor, " B"], Float[Tensor, "B de"], Bool[Tensor, " B"]]]:
+    """The entities that are not trained, some at a time, with their vectors and whether their facts give them one."""
+    for some in torch.split((~is_trained).nonzero().squeeze(1), BATCH):
+        edges = graph.lookup(some)
+        near = edges.select(is_trained.index_select(0, edges.fillers))
+        has_near = near.degree > 0
+        rows = torch.where(has_near[:, None], place(model, near, vectors), place_by_roles(model, edges))
+        yield some, rows, (edges.degree > 0) if can_place_by_roles(model) else has_near
 
 
 @torch.inference_mode()

@@ -67,7 +67,7 @@ class Drop:
     link: float = 0.0  # every edge between the two entities, not only the asked fact
 
 
-DROP_NOTHING = Drop(noise=Noise(0, 0, torch.device("cpu")))
+KEEP_ALL = Drop(noise=Noise(0, 0, torch.device("cpu")))
 
 
 def other_answers(query: Query, edges: Edges) -> tuple[Int[Tensor, " K"], Int[Tensor, " K"]]:
@@ -79,15 +79,10 @@ def other_answers(query: Query, edges: Edges) -> tuple[Int[Tensor, " K"], Int[Te
     return edges.query.index_select(0, place), edges.fillers.index_select(0, place)
 
 
-def leads_to_stored_answer(query: Query, edges: Edges) -> Bool[Tensor, " N"]:
-    """The edges, in whatever role, to an entity that is a stored answer but not the target."""
-    return is_other_answer(query, edges, edges.query, edges.fillers)
-
-
-def is_other_answer(
+def is_stored_answer(
     query: Query, edges: Edges, row: Int[Tensor, " n"], filler: Int[Tensor, " n"]
 ) -> Bool[Tensor, " n"]:
-    """Whether each filler is an answer to its query that the facts give, but not the target."""
+    """Whether each filler is an answer to its query that is stored, and not the target."""
     stored_row, stored_filler = other_answers(query, edges)
     if len(stored_row) == 0:
         return torch.zeros_like(row, dtype=torch.bool)

@@ -48,11 +48,11 @@ class DenseChannel:
         return scores if vectors.placed is None else scores.masked_fill(~vectors.placed, -torch.inf)
 
     def scores_of_drawn(
-        self, query: Query, retrieved: Float[Tensor, "B de"], vectors: Vectors, drawn: "Drawn"
+        self, query: Query, retrieved: Float[Tensor, "B de"], vectors: Vectors, drawn: Int[Tensor, " S"]
     ) -> Float[Tensor, "B S"]:
         """dense(x) of the entities that were drawn."""
-        scores = self._minus_distances(retrieved, vectors.entities.index_select(0, drawn.entities))  # (B, S)
-        self._add_self_bias_(scores, query, drawn.column.index_select(0, query.entity))
+        scores = self._minus_distances(retrieved, vectors.entities.index_select(0, drawn))  # (B, S)
+        self._add_self_bias_(scores, query, columns_of(query.entity, drawn, len(vectors.entities)))
         return scores
 
     def scores_of_targets(
@@ -97,16 +97,11 @@ class DenseChannel:
             scores.scatter_add_(1, torch.where(is_there, column, 0)[:, None], added[:, None])
 
 
-class Drawn:
-    """Entities drawn as candidates for a whole batch, and where each entity stands among them."""
-
-    entities: Int[Tensor, " S"]
-    column: Int[Tensor, " E"]  # S for an entity that was not drawn
-
-    def __init__(self, entities: Int[Tensor, " S"], num_entities: int) -> None:
-        self.entities = entities
-        self.column = torch.full((num_entities,), len(entities), device=entities.device)
-        self.column[entities] = torch.arange(len(entities), device=entities.device)
+def columns_of(entities: Int[Tensor, " n"], drawn: Int[Tensor, " S"], num_entities: int) -> Int[Tensor, " n"]:
+    """Where entities stand among those that were drawn; S for one that was not."""
+    column = torch.full((num_entities,), len(drawn), device=drawn.device)
+    column[drawn] = torch.arange(len(drawn), device=drawn.device)
+    return column.index_select(0, entities)
 
 
 def leave_out_(scores: Float[Tensor, "B C"], row: Int[Tensor, " n"], column: Int[Tensor, " n"]) -> None:

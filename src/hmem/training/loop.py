@@ -128,7 +128,8 @@ class _Run:
                 state.loss = self._look(loss)
                 self._tell()
             # The last step is judged even if the run is interrupted there: one that resumes has no step left to do it.
-            if self.hooks.validate is not None and (self._is_time_to_validate() or self._share() >= 1):
+            is_due = state.step % (self.batches.per_epoch * self.training.validate_every) == 0
+            if self.hooks.validate is not None and (is_due or self._share() >= 1):
                 state.record(self.hooks.validate(self.model), self.model)
                 self._tell(state.last_metric)
                 reason = reason or self._reason_to_stop()
@@ -199,9 +200,6 @@ class _Run:
         if self._share() < 1:
             return None
         return "done" if self.state.step >= self.num_steps else "time"
-
-    def _is_time_to_validate(self) -> bool:
-        return self.state.step % (self.batches.per_epoch * self.training.validate_every) == 0
 
     def _checkpoint(self) -> None:
         self.saved = time.perf_counter()

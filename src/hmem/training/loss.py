@@ -8,7 +8,7 @@ from hmem.config import TrainingConfig
 from hmem.memory.superpose import Edges
 from hmem.model.hmem import HMem
 from hmem.model.query import Noise, Query, other_answers
-from hmem.model.scoring import Answer, Drawn, leave_out_
+from hmem.model.scoring import Answer, columns_of, leave_out_
 from hmem.model.vectors import Vectors
 
 
@@ -67,13 +67,13 @@ def against_sample(
     """
     assert query.target is not None
     num_entities = len(vectors.entities)
-    entities = torch.randperm(num_entities, generator=noise.generator, device=noise.device)[:count]
-    drawn, dense = Drawn(entities, num_entities), model.dense
+    drawn = torch.randperm(num_entities, generator=noise.generator, device=noise.device)[:count]
+    dense = model.dense
     rivals = dense.scores_of_drawn(query, answer.retrieved, vectors, drawn)  # (B, S)
     truth = dense.scores_of_targets(query, answer.retrieved, vectors)  # (B,)
     row, filler = other_answers(query, stored)
     row = torch.cat([row, torch.arange(len(query), device=row.device)])
-    column = drawn.column.index_select(0, torch.cat([filler, query.target]))
+    column = columns_of(torch.cat([filler, query.target]), drawn, num_entities)
     was_drawn = column < rivals.shape[1]
     leave_out_(rivals, row[was_drawn], column[was_drawn])
     return torch.cat([truth[:, None], rivals], dim=1), torch.zeros_like(query.target)  # (B, 1 + S)

@@ -14,12 +14,10 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
-from hmem.model.placing import place, place_by_roles
+from hmem.model.placing import unseen_vectors
 from hmem.model.renumber import take_over
 from hmem.training.start import new_model, start_from_rules
 from hmem.training.state import State
-
-BATCH = 1_000  # unseen entities placed at a time
 
 
 def warm_start(config: Config, before: HMem, names_before: Vocabulary, vocab: Vocabulary, triples: Triples) -> State:
@@ -43,10 +41,6 @@ def _place_unseen(model: HMem, graph: FrozenIndex, trained: Int[Tensor, " n"]) -
     if model.config.binding == "cconv":
         return
     is_trained = torch.zeros(model.num_entities, dtype=torch.bool).index_fill(0, trained, True)
-    vectors = model.embeddings()
-    for some in torch.split((~is_trained).nonzero().squeeze(1), BATCH):
-        edges = graph.lookup(some)
-        near = edges.select(is_trained.index_select(0, edges.fillers))
-        rows = torch.where((near.degree > 0)[:, None], place(model, near, vectors), place_by_roles(model, edges))
+    for some, rows, _ in unseen_vectors(model, graph, is_trained, model.embeddings()):
         found = rows.any(1)  # not so for an entity whose neighbors and relations are all new
         model.embeddings.entity[some[found]] = rows[found]
