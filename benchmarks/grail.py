@@ -19,14 +19,14 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.registry import load_dataset
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
-from hmem.model.placing import everybody
+from hmem.model.placing import place_all
 from hmem.model.presets import preset
 from hmem.model.renumber import renumber
 from hmem.reproduction.results import append_line, line_of
 from hmem.training.loop import Hooks, Outcome, train
 
 SETTINGS = {
-    "memory": {"entity_dim": 32, "relation_dim": 8, "paths_per_role": 1000, "path_steps": 4},
+    "memory": {"entity_dim": 32, "relation_dim": 8, "exact": {"paths": {"per_role": 1000, "steps": 4}}},
     "training": {"batch_size": 256, "epochs": 6},
 }
 
@@ -67,7 +67,7 @@ def main() -> None:
         extra = {"training_seconds": round(outcome.seconds, 1), "epochs": outcome.epochs}
         made = [
             report(
-                ModelScorer(model, index, everybody(model, index)),
+                ModelScorer(model, index, place_all(model, index)),
                 second,
                 model="recall",
                 split=given.split,

@@ -28,7 +28,7 @@ from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.reproduction.results import append_line
 
-SETTINGS = ("entity_dim=48", "relation_dim=10", "paths_per_role=64", "path_steps=3")  # those of `hmem demo`
+SETTINGS = ("entity_dim=48", "relation_dim=10", "exact.paths.per_role=64", "exact.paths.steps=3")  # as `hmem demo`
 TRAINING = ("epochs=1", "batch_size=256", "negatives=500")
 JSON = {"Content-Type": "application/json"}
 

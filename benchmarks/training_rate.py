@@ -17,6 +17,7 @@ import torch
 
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.graph.registry import load_dataset
+from hmem.memory import superpose
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.presets import preset
 from hmem.reproduction.results import append_line
@@ -80,7 +81,7 @@ def main() -> None:
     )
 
     def step() -> None:
-        run._step(run._batch(run.state.step))
+        run._step(run.batches.at(run.state.step))
         run.state.step += 1
 
     with loop.matmul_precision(config.training.precision):
@@ -92,8 +93,8 @@ def main() -> None:
         if isinstance(run.model.memory, ExplicitMemory):
             watch.wrap(run.graph, "lookup", "look-up")
             watch.wrap(run.model.memory, "attend", "weights")
-            watch.wrap(run.model.memory, "assemble", "superposition")
-            watch.wrap(run.model.memory, "recall", "superposition")
+            watch.wrap(superpose, "superpose", "superposition")
+            watch.wrap(superpose, "recall", "superposition")
         watch.wrap(run.model.completion, "forward", "completion")
         watch.wrap(loop, "answer_loss", "scoring")
         watch.wrap(torch.Tensor, "backward", "backward")

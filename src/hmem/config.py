@@ -1,7 +1,8 @@
 """Every setting, in one schema for TOML files, the command line and a model folder's `config.json`.
 
 A setting that does not exist is an error that names the right one; a value of the wrong type, or one that does not
-fit the others, is an error that says what would.
+fit the others, is an error that says what would. A section that may be absent is off where it is: `none` turns it off.
+The names of earlier versions are still read (`upgraded`).
 """
 
 import dataclasses
@@ -10,7 +11,7 @@ import math
 import re
 import tomllib
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,6 +20,38 @@ from hmem.errors import ConfigError
 from hmem.sqlite_files import read_text
 
 T = TypeVar("T")
+MARGIN = 0.25  # ε in ‖W_i‖ ≤ λ − ε, the value of the authors' code
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathsConfig:
+    """Paths of several steps, which may answer where no edge does."""
+
+    per_role: int = 32  # how many paths each asked role has
+    steps: int = 2  # the longest path; 3 or 4 pays in sparse graphs and costs much in dense ones
+
+    def __post_init__(self) -> None:
+        _require(self, lambda count: count >= 1, "be 1 or more", "per_role")
+        _require(self, lambda steps: steps in (2, 3, 4), "be 2, 3 or 4", "steps")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExactConfig:
+    """The exact channel and its null slot: recall without crosstalk (not in the paper)."""
+
+    paths: PathsConfig | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadoutConfig:
+    """Linear maps, mixed for each asked role, through which answers are read (not in the paper)."""
+
+    maps: int = 4
+    damping: float | None = None  # where γ starts, the power of its load that what is unbound is divided by
+
+    def __post_init__(self) -> None:
+        _require(self, lambda maps: maps >= 1, "be 1 or more", "maps")
+        _require(self, lambda damping: 0 < damping <= 1, "lie in (0, 1], or be none", "damping")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,56 +63,35 @@ class MemoryConfig:
     entity_dim: int = 80  # d_e, the largest in the paper
     relation_dim: int = 25  # d_r; must equal entity_dim unless the binding is "tpr"
     weighting: Literal["learned", "mean"] = "learned"  # "mean" gives each edge 1/degree, as ERAvg does
-    role_bias: bool = False  # one more learned number per pair of roles inside the sigmoid; helps on FB15K
-    counted_bias: bool = False  # that number starts from how often the two roles meet, and is not decayed
-    max_neighbors: int | None = None  # k; the paper keeps 200, None keeps the whole neighborhood
+    # One more learned number per pair of roles inside the sigmoid, which helps on FB15K. It starts at 0, or from how
+    # often the two roles meet; then it is not decayed.
+    role_bias: Literal["zero", "counted"] | None = None
+    max_neighbors: int | None = None  # k; the paper keeps 200, none keeps the whole neighborhood
     stiffness: float = math.inf  # λ; inf leaves memories as assembled
-    margin: float = 0.25  # ε in ‖W_i‖ ≤ λ − ε, the value of the authors' code
     local_weight: bool = True  # False is the paper's global-weight ablation: f = 1
-    shrinkage: float = 0.2  # α of the whitening that convolution needs (appendix 1)
     temperature: float = 1.0  # where the learned factor on the squared distance starts; near 10 for "cconv"
-    exact: bool = False  # the exact channel and its null slot: recall without crosstalk (not in the paper)
-    paths_per_role: int = 0  # how many paths may answer a role exactly where its edges do not; 0 for none
-    path_steps: int = 2  # the longest such path; 3 or 4 pays in sparse graphs and costs much in dense ones
-    readout_maps: int = 0  # linear maps, mixed for each asked role, through which answers are read (not in the paper)
-    readout_damping: float = 0.0  # where γ starts, the power of its load that what is unbound is divided by; 0 for none
+    exact: ExactConfig | None = None
+    readout: ReadoutConfig | None = None
     own_bias: bool = False  # one learned number per asked role on the asked entity as its own answer (not in the paper)
-    identity: bool = True  # False treats every entity as new: e_i = 0 in the weights and the bias
+    identity: bool = True  # False treats every entity as unseen: e_i = 0 in the weights and the bias
 
     def __post_init__(self) -> None:
-        _at_least(self, entity_dim=1, relation_dim=1, paths_per_role=0, readout_maps=0)
+        _require(self, lambda size: size >= 1, "be 1 or more", "entity_dim", "relation_dim")
+        _require(self, lambda count: count >= 1, "be 1 or more, or none to keep them all", "max_neighbors")
+        _require(self, lambda stiffness: stiffness > MARGIN, f"be more than {MARGIN}", "stiffness")
+        _require(self, lambda temperature: temperature > 0, "be positive", "temperature")
         if self.binding != "tpr" and self.relation_dim != self.entity_dim:
-            raise ConfigError(
-                f'relation_dim={self.relation_dim} must equal entity_dim={self.entity_dim} for binding "{self.binding}"'
+            expected = f'equal entity_dim={self.entity_dim} for binding "{self.binding}"'
+            _require(self, lambda _: False, expected, "relation_dim")
+        if self.weighting == "mean":
+            _require(
+                self, lambda _: False, 'be none for weighting "mean", where all edges weigh alike', "max_neighbors"
             )
-        if self.max_neighbors is not None and self.max_neighbors < 1:
-            raise ConfigError(f"max_neighbors={self.max_neighbors} must be 1 or more, or left out to keep them all")
-        if self.max_neighbors is not None and self.weighting == "mean":
-            raise ConfigError(
-                f'max_neighbors={self.max_neighbors} keeps the heaviest edges; with weighting="mean" all weigh alike'
-            )
-        if not 0 < self.margin < self.stiffness:
-            raise ConfigError(f"margin={self.margin} must lie between 0 and stiffness={self.stiffness}")
-        if not 0 < self.shrinkage <= 1:
-            raise ConfigError(f"shrinkage={self.shrinkage} must lie in (0, 1]")
-        if not self.temperature > 0:
-            raise ConfigError(f"temperature={self.temperature} must be positive")
-        if not 0 <= self.readout_damping <= 1:
-            raise ConfigError(f"readout_damping={self.readout_damping} must lie in [0, 1]")
-        if self.readout_damping and not self.readout_maps:
-            raise ConfigError(f"readout_damping={self.readout_damping} is of the read-out; set readout_maps too")
-        if self.counted_bias and not self.role_bias:
-            raise ConfigError("counted_bias=true is about where the role bias starts; set role_bias=true too")
-        if self.path_steps not in (2, 3, 4):
-            raise ConfigError(f"path_steps={self.path_steps} must be 2, 3 or 4")
-        if self.paths_per_role and not self.exact:
-            raise ConfigError(f"paths_per_role={self.paths_per_role} follows the exact channel; set exact=true too")
-        if self.kind == "implicit" and self.exact:
-            raise ConfigError('exact=true copies from edges, and kind="implicit" has none')
-        if self.counted_bias and (self.kind == "implicit" or self.weighting == "mean"):
-            raise ConfigError("counted_bias=true is about learned weights of edges; kind or weighting leaves none")
-        if self.kind == "implicit" and self.weighting == "mean":
-            raise ConfigError('weighting="mean" weighs edges, and kind="implicit" has none')
+            _require(self, lambda bias: bias != "counted", 'not be "counted" for weighting "mean"', "role_bias")
+        if self.kind == "implicit":
+            _require(self, lambda _: False, 'be none for kind "implicit", which has no edges to copy from', "exact")
+            expected = 'be about no edges for kind "implicit", which has none'
+            _require(self, lambda each: each not in ("mean", "counted"), expected, "weighting", "role_bias")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,45 +103,29 @@ class TrainingConfig:
     batch_size: int = 1024  # facts; each is asked from both ends
     learning_rate: float = 2e-3
     exact_rate: float = 10.0  # how many times faster the exact channel steps; at 1 it never outgrows the dense one
-    warmup: float = 0.02  # share of all steps over which the rate rises
-    final_rate: float = 0.02  # share of the rate that the cosine ends at
-    negatives: int | None = None  # None ranks against every entity; the paper samples 500
-    mask_known: bool = True  # leave other true answers of the same query out of the softmax
+    negatives: int | None = None  # none ranks against every entity; the paper samples 500
     label_smoothing: float = 0.0
     memory_dropout: float = 0.0  # on the coordinates of the completed memory
     retrieved_dropout: float = 0.0  # on the coordinates of the retrieved vector
     neighbor_dropout: float = 0.0  # on whole edges before they are superposed
     link_withholding: float = 0.0  # how often every edge between the two entities is withheld, not only the fact
-    identity_dropout: float = 0.0  # how often e_i is zeroed, as it is for an entity that comes later
+    identity_dropout: float = 0.0  # how often e_i is zeroed, as it is for an unseen entity
     weight_decay: float = 0.0
     fit_absence: bool = False  # in the end, shift the null slots to what suits the validation facts
     validate_every: int = 5  # epochs
-    patience: int = 5  # validations without a better MRR before stopping
-    validation_queries: int | None = 5000  # a fixed sample keeps validation cheap; None takes them all
-    checkpoint_minutes: float = 5.0
+    patience: int | None = 5  # validations without a better MRR before stopping; none never stops early
+    validation_queries: int | None = 5000  # a fixed sample keeps validation cheap; none takes them all
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"  # of matrix products on CUDA
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _at_least(self, epochs=1, batch_size=1, validate_every=1, patience=1, weight_decay=0, seed=0)
-        for name in ("label_smoothing", "memory_dropout", "retrieved_dropout", "neighbor_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)} must lie in [0, 1)")
-        for name in ("identity_dropout", "link_withholding", "warmup", "final_rate"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name}={getattr(self, name)} must lie in [0, 1]")
-        if not self.learning_rate > 0:
-            raise ConfigError(f"learning_rate={self.learning_rate} must be positive")
-        if self.negatives is not None and self.negatives < 1:
-            raise ConfigError(f"negatives={self.negatives} must be 1 or more, or left out to rank against every entity")
-        if self.minutes is not None and not self.minutes > 0:
-            raise ConfigError(f"minutes={self.minutes} must be positive")
-        if not self.checkpoint_minutes > 0:
-            raise ConfigError(f"checkpoint_minutes={self.checkpoint_minutes} must be positive")
-        if self.validation_queries is not None and self.validation_queries < 1:
-            raise ConfigError(
-                f"validation_queries={self.validation_queries} must be 1 or more, or left out to take them all"
-            )
+        _require(self, lambda count: count >= 1, "be 1 or more", "epochs", "batch_size", "validate_every")
+        _require(self, lambda count: count >= 1, "be 1 or more, or none", "negatives", "patience", "validation_queries")
+        _require(self, lambda value: value > 0, "be positive", "learning_rate", "exact_rate", "minutes")
+        _require(self, lambda value: value >= 0, "be 0 or more", "weight_decay", "seed")
+        shares = ("label_smoothing", "memory_dropout", "retrieved_dropout", "neighbor_dropout")
+        _require(self, lambda share: 0 <= share < 1, "lie in [0, 1)", *shares)
+        _require(self, lambda share: 0 <= share <= 1, "lie in [0, 1]", "identity_dropout", "link_withholding")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,9 +138,9 @@ def load_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(read_text(path))
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
+        raise ConfigError(error.strerror or str(error), path=path) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not a settings file: {error}") from error
+        raise ConfigError(f"not a settings file: {error}", path=path) from error
 
 
 def parse_assignments(assignments: list[str]) -> dict[str, Any]:
@@ -152,10 +148,16 @@ def parse_assignments(assignments: list[str]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
-        section, dot, key = name.strip().partition(".")
-        if not equals or not dot:
-            raise ConfigError(f'expected SECTION.SETTING=VALUE such as memory.entity_dim=80, found "{assignment}"')
-        nested.setdefault(section, {})[key] = _literal(value.strip())
+        *sections, setting = name.strip().split(".")
+        if not equals or not sections:
+            expected = "SECTION.SETTING=VALUE such as memory.entity_dim=80"
+            raise ConfigError(f'expected {expected}, found "{assignment}"', found=assignment, expected=expected)
+        place = nested
+        for section in sections:
+            if not isinstance(place.get(section), dict):
+                place[section] = {}
+            place = place[section]
+        place[setting] = _literal(value.strip())
     return nested
 
 
@@ -173,21 +175,30 @@ def merge(base: Mapping[str, Any], *others: Mapping[str, Any]) -> dict[str, Any]
 
 def from_dict(schema: type[T], values: Mapping[str, Any], where: str = "") -> T:
     """Build a settings object, strictly: no unknown names, no wrong types."""
+    if schema is Config:
+        values = upgraded(values)
     hints = get_type_hints(schema)
     for name in values:
         if name not in hints:
             near = difflib.get_close_matches(name, hints, n=1)
-            hint = f'; did you mean "{near[0]}"?' if near else f"; there are {', '.join(hints)}"
-            raise ConfigError(f'unknown setting "{name}"{f" in [{where}]" if where else ""}{hint}')
+            there = "" if near else f"; there are {', '.join(hints)}"
+            problem = f'unknown setting "{name}"{f" in [{where}]" if where else ""}{there}'
+            raise ConfigError(problem, option=_dotted(where, name), suggestions=near)
     built = {}
     for name, value in values.items():
-        if dataclasses.is_dataclass(hints[name]):
-            if not isinstance(value, Mapping):
-                raise ConfigError(f'"{name}" is a section of settings, not {value!r}')
-            built[name] = from_dict(hints[name], value, name)
+        options, dotted = _options(hints[name]), _dotted(where, name)
+        section: Any = next((option for option in options if dataclasses.is_dataclass(option)), None)
+        if section is None or (type(None) in options and value in (None, "none", False)):
+            built[name] = None if section is not None else _coerce(options, value, dotted)
+        elif isinstance(value, Mapping) or (value is True and type(None) in options):
+            built[name] = from_dict(section, value if isinstance(value, Mapping) else {}, dotted)
         else:
-            built[name] = _coerce(hints[name], value, f"{where}.{name}" if where else name)
-    return schema(**built)
+            raise ConfigError(f'"{dotted}" is a section of settings, not {value!r}', option=dotted, found=value)
+    try:
+        return schema(**built)
+    except ConfigError as error:
+        found, expected, option = error.found, error.expected, _dotted(where, error.option or "")
+        raise ConfigError(_dotted(where, error.problem), option=option, found=found, expected=expected) from error
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -202,10 +213,76 @@ def to_dict(config: Any) -> dict[str, Any]:
     return result
 
 
-def _at_least(config: object, **bounds: int) -> None:
-    for name, smallest in bounds.items():
-        if not getattr(config, name) >= smallest:  # so that NaN is refused too
-            raise ConfigError(f"{name}={getattr(config, name)} must be {smallest} or more")
+# Settings of earlier versions that are constants now, with the only value that they had in every row of results.
+FIXED: dict[str, dict[str, Any]] = {
+    "memory": {"margin": MARGIN, "shrinkage": 0.2},
+    "training": {"warmup": 0.02, "final_rate": 0.02, "mask_known": True},
+}
+NEVER = 1000  # as a patience, in settings that were written before it could be none
+
+
+def upgraded(values: Mapping[str, Any], *, is_trained: bool = False) -> dict[str, Any]:
+    """Settings under the names of earlier versions, in today's form; what has that form already stays as it is.
+
+    A setting that is a constant now may have its value. With `is_trained` those of training may have had any: they say
+    how a model was made, and no longer matter to it.
+    """
+    new = {name: dict(section) if isinstance(section, Mapping) else section for name, section in values.items()}
+    memory, training = (new[name] if isinstance(new.get(name), dict) else {} for name in ("memory", "training"))
+    if "warmup" in training and training.get("patience") == NEVER:
+        training["patience"] = None
+    training.pop("checkpoint_minutes", None)
+    for name, section in (("memory", memory), ("training", training)):
+        for setting, value in FIXED[name].items():
+            found = section.pop(setting, value)
+            if found != value and not (is_trained and section is training):
+                problem = f"{name}.{setting}={found!r}: it is {value!r} in every model now, and no setting any more"
+                raise ConfigError(problem, option=f"{name}.{setting}", found=found, expected=repr(value))
+    if isinstance(memory.get("role_bias"), bool):
+        memory["role_bias"] = "zero" if memory["role_bias"] else None
+    if memory.pop("counted_bias", False) is True:
+        memory["role_bias"] = "counted"
+    flat = _taken(memory, maps="readout_maps", damping="readout_damping")
+    if flat:
+        memory["readout"] = _nested(memory.get("readout"), flat, switch="maps")
+    flat = _taken(memory, per_role="paths_per_role", steps="path_steps")
+    if flat:
+        exact = memory["exact"] if isinstance(memory.get("exact"), Mapping) else {}
+        paths = _nested(exact.get("paths"), flat, switch="per_role")
+        if paths is not None or memory.get("exact"):
+            memory["exact"] = {**exact, "paths": paths}
+    return new
+
+
+def _taken(settings: dict[str, Any], **old: str) -> dict[str, Any]:
+    """The settings that are there under their old names, taken out, under their new ones."""
+    return {name: settings.pop(before) for name, before in old.items() if before in settings}
+
+
+def _nested(section: Any, flat: dict[str, Any], switch: str) -> dict[str, Any] | None:
+    """A section with settings that were flat before. 0 stood for none, and at its `switch` for no section at all."""
+    is_on = isinstance(section, Mapping) or any(flat.values())
+    if not is_on or not flat.get(switch, True):
+        return None
+    return {**(section or {}), **{name: value or None for name, value in flat.items()}}
+
+
+def _require(config: object, holds: Callable[[Any], bool], expected: str, *names: str) -> None:
+    """An error about the first of these settings that is not none and for which `holds` is not true."""
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and not holds(value):  # NaN is refused by every comparison
+            shown = name if dataclasses.is_dataclass(value) else f"{name}={value}"
+            raise ConfigError(f"{shown} must {expected}", option=name, found=value, expected=expected)
+
+
+def _dotted(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """The types that a setting may have."""
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
 def _literal(text: str) -> Any:
@@ -220,18 +297,18 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _coerce(hint: Any, value: Any, name: str) -> Any:
-    if get_origin(hint) is Literal:
-        if value in get_args(hint):
-            return value
-        near = difflib.get_close_matches(str(value), map(str, get_args(hint)), n=1)
-        choices = ", ".join(f'"{choice}"' for choice in get_args(hint))
-        raise ConfigError(
-            f"{name}={value!r}: expected one of {choices}" + (f'; did you mean "{near[0]}"?' if near else "")
-        )
-    options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    if value is None and type(None) in options:
+def _coerce(options: tuple[Any, ...], value: Any, name: str) -> Any:
+    if type(None) in options and value in (None, "none"):  # TOML has no word for it
         return None
+    choices = [choice for option in options if get_origin(option) is Literal for choice in get_args(option)]
+    if choices:
+        if value in choices:
+            return value
+        near = difflib.get_close_matches(str(value), choices, n=1)
+        expected = "one of " + ", ".join(f'"{choice}"' for choice in choices)
+        expected += " or none" if type(None) in options else ""
+        problem = f"{name}={value!r}: expected {expected}"
+        raise ConfigError(problem, option=name, found=value, expected=expected, suggestions=near)
     if float in options and value in ("inf", "infinity", "∞"):
         return math.inf
     if isinstance(value, bool):
@@ -245,4 +322,4 @@ def _coerce(hint: Any, value: Any, name: str) -> Any:
     elif any(isinstance(value, option) for option in options if isinstance(option, type)):
         return value
     expected = " or ".join("none" if option is type(None) else option.__name__ for option in options)
-    raise ConfigError(f"{name}={value!r}: expected {expected}")
+    raise ConfigError(f"{name}={value!r}: expected {expected}", option=name, found=value, expected=expected)

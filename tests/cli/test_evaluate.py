@@ -183,7 +183,7 @@ def test_a_folder_that_is_no_model(run: Run) -> None:
         assert run("evaluate", folder, "toy") == (
             1,
             "",
-            f"hmem: {folder}: not a model folder (no config.json); `hmem train DATA --out DIR` makes one\n",
+            f"hmem: {folder}: not a model folder (no config.json); make one: hmem train DATA --out DIR\n",
         )
 
 

@@ -24,7 +24,7 @@ TRAINING: dict[str, Any] = {"epochs": 12, "batch_size": 100, "learning_rate": 1e
 DROPOUT = {"memory_dropout": 0.1, "neighbor_dropout": 0.1, "identity_dropout": 0.2, "label_smoothing": 0.1}
 RUNS: dict[str, Config] = {
     "tpr": small("tpr", training=TRAINING),
-    "tpr-dropout": small("tpr", {"role_bias": True, "max_neighbors": 3}, {**TRAINING, **DROPOUT, "negatives": 9}),
+    "tpr-dropout": small("tpr", {"role_bias": "zero", "max_neighbors": 3}, {**TRAINING, **DROPOUT, "negatives": 9}),
     "tpr-im": small("tpr-im", training=TRAINING),
     "cconv-inf": small("cconv-inf", training=TRAINING),
     "eravg": small("eravg", training=TRAINING),

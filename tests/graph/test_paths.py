@@ -130,6 +130,6 @@ def test_a_graph_without_paths_has_no_rules() -> None:
 def test_more_relations_than_a_rule_of_four_steps_can_name() -> None:
     """Refused before anything is counted, in words: the keys of the rules would not fit into 64 bits."""
     graph = Neighborhoods.build(as_triples([(0, 0, 1)]), 2, 800)
-    with pytest.raises(ConfigError, match="path_steps=4 is too many for 800 relations; try 3"):
+    with pytest.raises(ConfigError, match=r"paths\.steps=4 is too many for 800 relations; try 3"):
         mine_paths(graph, 8, 4)
     assert len(mine_paths(graph, 8, 3).steps) == 1600

@@ -34,13 +34,13 @@ NEWCOMERS = ["dire_wolf.n.01", "red_wolf.n.01", "maned_wolf.n.01"]
 # What each model is for: every way in which answers come about.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "recall": ("recall", {}),
-    "paths": ("recall", {"paths_per_role": 6, "path_steps": 3}),
+    "paths": ("recall", {"exact": {"paths": {"per_role": 6, "steps": 3}}}),
     "tpr": ("tpr", {}),
     "tpr-inf": ("tpr-inf", {}),
     "cconv": ("cconv", {}),
     "implicit": ("tpr-im", {}),
-    "read-out": ("tpr-inf", {"readout_maps": 2, "readout_damping": 0.3}),
-    "exact-tpr": ("tpr", {"exact": True, "max_neighbors": 3}),
+    "read-out": ("tpr-inf", {"readout": {"maps": 2, "damping": 0.3}}),
+    "exact-tpr": ("tpr", {"exact": {}, "max_neighbors": 3}),
 }
 EXPLICIT = [name for name in MODELS if name != "implicit"]
 
@@ -121,13 +121,13 @@ class Rebuilt:
         rows = torch.zeros(self.width, trained.entities.shape[1])
         rows[: self.trained] = trained.entities
         placed = torch.zeros(self.width, dtype=torch.bool)
-        placed[: self.trained] = self.model.is_known
+        placed[: self.trained] = self.model.is_trained
         for entity in (~placed).nonzero().squeeze(1).tolist():
             rows[entity] = 0.0
             if len(self.graph.edges_of(entity)[0]) == 0:
                 continue
             edges = LiveIndex(self.graph, self.trained).lookup(torch.tensor([entity]))
-            edges = edges.select(self.model.is_known[edges.fillers])
+            edges = edges.select(self.model.is_trained[edges.fillers])
             placed[entity] = True
             if len(edges.query):
                 rows[entity] = place(self.model, edges, trained)[0]

@@ -68,7 +68,7 @@ def test_nobody_is_placed_by_somebody_who_is_not(make_base: MakeBase) -> None:
 
 
 def test_a_model_that_knows_no_kinds_places_no_strangers(make_base: MakeBase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_vectors, "knows_kinds", lambda model: False)
+    monkeypatch.setattr(live_vectors, "can_place_by_roles", lambda model: False)
     kb = make_base("recall")
     kb.add_many([(NEW, "similar_to", STRANGER), (NEW, "similar_to", NEW), ("x", "similar_to", NEW)])
     assert not any(is_placed(kb, who) for who in (NEW, STRANGER, "x"))
@@ -135,7 +135,7 @@ def test_facts_that_came_while_nobody_asked_are_no_trouble(make_base: MakeBase) 
 
 def test_without_newcomers_or_strangers_the_models_own_vectors_are_used(make_base: MakeBase) -> None:
     kb = make_base("recall", facts=TOY_FACTS)
-    known = kb.model.model.is_known
+    known = kb.model.model.is_trained
     known.fill_(True)  # of this loaded copy
     with kb.session() as session:
         fresh = type(session.predictor.vectors)(kb.model.model, session.live)

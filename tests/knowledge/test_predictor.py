@@ -225,7 +225,7 @@ def test_a_newcomer_answers_and_is_an_answer_from_its_first_fact(make_base: Make
 
 def test_somebody_who_is_not_placed_can_still_be_copied(make_base: MakeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two newcomers that know only each other, and a model that knows no kinds: recall needs no vectors."""
-    monkeypatch.setattr(live_vectors, "knows_kinds", lambda model: False)
+    monkeypatch.setattr(live_vectors, "can_place_by_roles", lambda model: False)
     kb = make_base("recall")
     kb.add(*NEW_FACTS[3])
     assert [row.tail for row in kb.predict(NEWCOMERS[2], "similar_to", 1000) if row.tail in NEWCOMERS] == [NEWCOMERS[1]]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from hmem.config import MARGIN
 from hmem.errors import ConfigError, NumericalWarning
 from hmem.memory.completion import Completion, NoCompletion, bound_scale, make_completion
 from hmem.memory.conjugate_gradient import steps_needed
@@ -171,11 +172,11 @@ def test_infinite_stiffness_is_no_completion() -> None:
 
 
 def test_finite_stiffness_makes_a_completion() -> None:
-    completion = make_completion(DIM, DE, 2.0, margin=0.5, local=False, tolerance=1e-4, max_steps=7)
+    completion = make_completion(DIM, DE, 2.0, local=False)
     assert isinstance(completion, Completion)
-    settings = completion.stiffness, completion.margin, completion.tolerance, completion.max_steps
-    assert settings == (2.0, 0.5, 1e-4, 7)
+    assert (completion.stiffness, completion.margin) == (2.0, MARGIN)
     assert completion.filter_map is None
+    assert make_completion(DIM, DE, 2.0).filter_map is not None
 
 
 @pytest.mark.parametrize(
@@ -197,10 +198,10 @@ def test_runs_under_autocast() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
-def test_training_on_cuda_does_not_synchronise(cuda: torch.device) -> None:
+def test_training_on_cuda_does_not_synchronize(cuda: torch.device) -> None:
     completion = random_completion(0).to(cuda)
     memory, entity = normal(generator(1), 4, DIM).to(cuda), normal(generator(2), 4, DE).to(cuda)
-    completion(memory, entity).sum().backward()  # libraries may synchronise when they start
+    completion(memory, entity).sum().backward()  # libraries may synchronize when they start
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     completed = completion(memory, entity)

@@ -201,7 +201,7 @@ def test_autocast_does_not_coarsen_the_solve() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
-def test_cuda_equals_cpu_without_a_synchronisation(cuda: torch.device) -> None:
+def test_cuda_equals_cpu_without_a_synchronization(cuda: torch.device) -> None:
     inputs = problem(0, 8, 40, 1.0)
 
     def solve_on(device: torch.device) -> tuple[Tensor, ...]:
@@ -214,7 +214,7 @@ def test_cuda_equals_cpu_without_a_synchronisation(cuda: torch.device) -> None:
         torch.cuda.set_sync_debug_mode("default")
         return completed, report.residual, *gradients
 
-    solve_on(cuda)  # libraries may synchronise when they start
+    solve_on(cuda)  # libraries may synchronize when they start
     completed, residual, *gradients = solve_on(cuda)
     expected, _, *expected_gradients = solve_on(torch.device("cpu"))
     assert residual.max() <= 1e-12

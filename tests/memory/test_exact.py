@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hmem.memory.binding import TensorProduct
-from hmem.memory.exact import Copied, ExactChannel, Seen, copy, segment_logsumexp
+from hmem.memory.exact import DenseView, ExactChannel, Recalled, copy, segment_logsumexp
 from hmem.memory.superpose import Edges, superpose
 from tests.memory.problems import LAW, SEEDS, as_tuples, generator, normal, random_edges
 
@@ -21,24 +21,24 @@ class Problem(NamedTuple):
     asked: Tensor  # roles
     edges: Edges
     absent: Tensor
-    seen: Seen
+    dense: DenseView
 
-    def copied(self, edges: Edges | None = None, absent: Tensor | None = None) -> Copied:
+    def copied(self, edges: Edges | None = None, absent: Tensor | None = None) -> Recalled:
         """What the channel copies, of these edges or of others."""
         edges, absent = edges or self.edges, self.absent if absent is None else absent
-        return run(self.channel, self.asked, edges, absent, self.seen)
+        return run(self.channel, self.asked, edges, absent, self.dense)
 
 
-def run(channel: ExactChannel, *inputs: Any) -> Copied:
-    copied: Copied = channel(*inputs)
+def run(channel: ExactChannel, *inputs: Any) -> Recalled:
+    copied: Recalled = channel(*inputs)
     return copied
 
 
-def bystanders(queries: int, seed: int = 0, scale: float = 1.0) -> Seen:
+def bystanders(queries: int, seed: int = 0, scale: float = 1.0) -> DenseView:
     """What a dense channel might know."""
     rng = generator(seed)
     vectors = scale * normal(rng, ENTITIES, DE)
-    return Seen(vectors, vectors.square().sum(1), normal(rng, queries, DE), normal(rng, 1).exp()[0])
+    return DenseView(vectors, vectors.square().sum(1), normal(rng, queries, DE), normal(rng, 1).exp()[0])
 
 
 def problem(seed: int) -> Problem:
@@ -58,9 +58,9 @@ def suitability(given: Problem) -> Tensor:
     """u_q·e_c − β_q τ (‖e_o − e_c‖² − ‖e_o‖²) of each edge: what e_o alone adds is the same for all of a query."""
     liking, suits = given.channel.liking, []
     for query, _, filler in as_tuples(given.edges):
-        role, vector, retrieved = given.asked[query], given.seen.entities[filler], given.seen.retrieved[query]
+        role, vector, retrieved = given.asked[query], given.dense.entities[filler], given.dense.retrieved[query]
         distance = (retrieved - vector).square().sum() - retrieved.square().sum()
-        suits.append(liking.taste[role] @ vector - liking.trust[role] * given.seen.temperature * distance)
+        suits.append(liking.taste[role] @ vector - liking.trust[role] * given.dense.temperature * distance)
     return torch.stack(suits)
 
 
@@ -73,7 +73,7 @@ def one_hot_memory(given: Problem, weights: Tensor) -> Tensor:
     return TensorProduct().unbind(given.channel.affinity[given.asked].exp(), memory)  # (B, ENTITIES)
 
 
-def mass_on_fillers(copied: Copied) -> Tensor:
+def mass_on_fillers(copied: Recalled) -> Tensor:
     mass = torch.zeros(QUERIES, ENTITIES, dtype=torch.float64)
     return mass.index_put((copied.query, copied.fillers), copied.log_edge.exp(), accumulate=True)
 
@@ -156,7 +156,7 @@ def test_an_empty_neighborhood_leaves_everything_to_the_dense_channel() -> None:
 
 @pytest.mark.parametrize("absent", [False, True])
 def test_gradients_are_finite_whatever_is_missing(absent: bool) -> None:
-    """An entity without edges, one whose edges are all absent, fillers that nobody leads to."""
+    """An entity without edges, one whose edges are all absent, fillers that no edge leads to."""
     channel = ExactChannel(ROLES, DE).double()
     edges = Edges(torch.tensor([0, 2]), torch.tensor([1, 1]), torch.tensor([1, 1]), num_queries=3)
     dense = normal(generator(0), 3, ENTITIES).requires_grad_()

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hmem.config import Config, MemoryConfig, from_dict, merge
+from hmem.config import MARGIN, Config, MemoryConfig, from_dict, merge
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
 from hmem.memory.completion import Completion
@@ -129,7 +129,7 @@ def looped_edges(
 
 def looped_identity(model: HMem, entity: int) -> Tensor:
     entities = _entities(model)
-    is_new = entity >= model.num_entities or not bool(model.is_known[entity])
+    is_new = entity >= model.num_entities or not bool(model.is_trained[entity])
     return entities.new_zeros(entities.shape[1]) if is_new or not model.config.identity else entities[entity]
 
 
@@ -174,7 +174,7 @@ def looped_completion(model: HMem, memory: Tensor, identity: Tensor) -> Tensor:
         filter_vector = layer.filter_map @ memory + layer.filter_bias
     one = torch.ones((), dtype=memory.dtype)
     norm = torch.linalg.matrix_norm(oracles.local_weight(filter_vector, weight, one))
-    scale = torch.clamp((config.stiffness - config.margin) / norm, max=1.0)
+    scale = torch.clamp((config.stiffness - MARGIN) / norm, max=1.0)
     local = oracles.local_weight(filter_vector, weight, scale)
     return oracles.complete(memory, local, layer.bias_map @ identity, config.stiffness)
 
@@ -234,7 +234,7 @@ def looped_scores(model: HMem, facts: list[Fact], entity: int, role: int, target
 def looped_paths(
     model: HMem, facts: list[Fact], edges: list[tuple[int, int]], entity: int, role: int, target: int | None = None
 ) -> list[tuple[int, list[int]]]:
-    """(column of the rule, whom each step reaches) of every walk that may be taken along these edges."""
+    """(column of the rule, the entity that each step reaches) of every walk that may be taken along these edges."""
     assert model.paths is not None
     graph = SetGraph(facts, model.num_relations)
     asked = None if target is None else stated_by((entity, role, target), model.num_relations)

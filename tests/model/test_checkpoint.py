@@ -34,7 +34,7 @@ def saved_model(preset: str = "recall", entities: list[str] | None = None, relat
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter))
-    model.is_known[0] = False
+    model.is_trained[0] = False
     return SavedModel(model=model, config=config, vocab=vocab, dataset="toy", preset=preset, metrics={"note": 1})
 
 
@@ -214,14 +214,14 @@ def test_tensors_are_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_not_a_folder_or_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "nowhere", tmp_path, tmp_path / "file"):
-        assert refusal(path) == f"{path}: not a model folder (no config.json); `hmem train DATA --out DIR` makes one"
+        assert refusal(path) == f"{path}: not a model folder (no config.json); make one: hmem train DATA --out DIR"
 
 
 @pytest.mark.parametrize("version", [FORMAT + 1, 99, "2", None])
 def test_a_newer_format(folder: Path, version: object) -> None:
     edit(folder, format=version)
     assert refusal(folder) == (
-        f"{folder / 'config.json'}: format {version}, this hmem knows up to {FORMAT}; upgrade hmem"
+        f"{folder / 'config.json'}: format {version}, this hmem reads up to {FORMAT}; upgrade hmem"
     )
 
 
@@ -238,10 +238,14 @@ def test_garbage_for_settings(folder: Path, content: str) -> None:
         ({"config": []}, "config is [], expected an object"),
         ({"num_entities": "9"}, "num_entities is '9', expected a whole number"),
         ({"num_relations": 2.5}, "num_relations is 2.5, expected a whole number"),
-        ({"config": {"memory": {"stifness": 2}}}, 'unknown setting "stifness" in [memory]; did you mean "stiffness"?'),
+        ({"config": {"memory": {"stifness": 2}}}, 'unknown setting "stifness" in [memory]; did you mean stiffness?'),
         ({"config": {"memory": {"entity_dim": "wide"}}}, "memory.entity_dim='wide': expected int"),
-        ({"config": {"memory": {"margin": -1}}}, "margin=-1.0 must lie between 0 and stiffness=inf"),
-        ({"config": {"memry": {}}}, 'unknown setting "memry"; did you mean "memory"?'),
+        ({"config": {"memory": {"stiffness": -1}}}, "memory.stiffness=-1.0 must be more than 0.25"),
+        (
+            {"config": {"memory": {"margin": 0.3}}},
+            "memory.margin=0.3: it is 0.25 in every model now, and no setting any more",
+        ),
+        ({"config": {"memry": {}}}, 'unknown setting "memry"; did you mean memory?'),
     ],
 )
 def test_wrong_settings(folder: Path, changes: dict[str, object], message: str) -> None:

@@ -46,11 +46,9 @@ def model_of(name: str, seed: int, **memory: Any) -> HMem:
 def test_the_parts_make_up_the_score(
     name: str, stiffness: float, exact: bool, maps: int, seed: int, entity: int, role: int, answer: int
 ) -> None:
-    """Of any answer about anybody, also about somebody new."""
-    damping = 0.3 if maps else 0.0
-    model = model_of(
-        name, seed, stiffness=stiffness, exact=exact, readout_maps=maps, readout_damping=damping, own_bias=True
-    )
+    """Of any answer about any entity, also an unseen one."""
+    readout = {"maps": maps, "damping": 0.3} if maps else None
+    model = model_of(name, seed, stiffness=stiffness, exact=exact, readout=readout, own_bias=True)
     graph = LiveIndex(neighborhoods_of(random_facts(seed)), ENTITIES)
     graph.graph.add(ENTITIES + 1, 0, 3)
     graph.graph.add(2, 1, ENTITIES + 1)
@@ -58,9 +56,7 @@ def test_the_parts_make_up_the_score(
     query = ask((entity, role))
     vectors = model.embeddings()
     retrieved = model.answer(query, graph, vectors).retrieved
-    dense = float(model.compare(retrieved, vectors.entities)[0, answer])
-    assert model.own is not None
-    dense += float(model.own[role]) if answer == entity else 0.0
+    dense = float(model.dense.scores(query, retrieved, vectors)[0, answer])
     score = float(model(query, graph)[0, answer])
     assert parts.dense_score == pytest.approx(dense, rel=1e-10, abs=1e-10)
     summed = float(parts.matches.sum()) + parts.completion + parts.usual + parts.rest
@@ -86,7 +82,7 @@ def test_the_parts_make_up_the_score(
 def test_each_match_is_what_its_edge_adds(name: str, maps: int, seed: int) -> None:
     """At λ = ∞ and with weights that do not depend on the others: take the edge away, and so much is gone."""
     facts = random_facts(seed)
-    model = model_of(name, seed, stiffness=math.inf, readout_maps=maps)
+    model = model_of(name, seed, stiffness=math.inf, readout={"maps": maps} if maps else None)
     entity, role, answer = facts[0][0], RELATIONS, 4
     parts = explain(model, index_of(facts), entity, role, answer)
     edges = looped_edges(model, facts, entity, role)

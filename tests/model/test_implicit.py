@@ -5,7 +5,9 @@ from torch import Tensor
 
 from hmem.memory.superpose import Edges
 from hmem.model.implicit import ImplicitMemory
-from tests.model.problems import ENTITIES, ask, index_of, looped_scores, random_facts, random_model, small
+from hmem.model.query import Query
+from hmem.model.vectors import Vectors
+from tests.model.problems import ENTITIES, RELATIONS, ask, index_of, looped_scores, random_facts, random_model, small
 
 every_implicit = pytest.mark.parametrize("name", ["tpr-im", "cconv-im"])
 
@@ -16,14 +18,22 @@ class NoGraph:
     def lookup(self, entities: Int[Tensor, " B"]) -> Edges:
         raise AssertionError("an implicit memory looked facts up")
 
-    follow = lookup
+    def follow(self, entities: Tensor, roles: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:
+        raise AssertionError("an implicit memory followed a path")
+
+
+def assembled(memory: ImplicitMemory, query: Query) -> Tensor:
+    vectors = Vectors(torch.zeros(ENTITIES, 6), torch.zeros(2 * RELATIONS, 4))
+    weighted = memory.attend(query, NoGraph(), vectors.entities[query.entity], vectors)
+    assert not len(weighted.weights)
+    assert weighted.load.tolist() == [0] * len(query)
+    return memory.assemble(query, weighted, vectors).state
 
 
 @every_implicit
 def test_a_memory_is_the_row_of_its_entity(name: str) -> None:
     memory = ImplicitMemory(small(name).memory, ENTITIES)
-    query = ask((3, 0), (0, 1), (3, 2))
-    assert torch.equal(memory.assemble(query), memory.state[[3, 0, 3]])
+    assert torch.equal(assembled(memory, ask((3, 0), (0, 1), (3, 2))), memory.state[[3, 0, 3]])
     assert memory.state.shape == (ENTITIES, 24 if name == "tpr-im" else 6)
 
 
@@ -39,7 +49,7 @@ def test_facts_change_nothing(name: str) -> None:
 
 def test_only_the_asked_memories_learn() -> None:
     memory = ImplicitMemory(small("tpr-im").memory, ENTITIES)
-    memory.assemble(ask((3, 0), (0, 1))).sum().backward()  # type: ignore[no-untyped-call]
+    assembled(memory, ask((3, 0), (0, 1))).sum().backward()  # type: ignore[no-untyped-call]
     assert memory.state.grad is not None
     assert memory.state.grad.abs().sum(1).nonzero().squeeze(1).tolist() == [0, 3]
 

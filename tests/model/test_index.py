@@ -79,8 +79,8 @@ def test_adding_one_by_one_equals_rebuilding(seed: int, cut: int) -> None:
     index = LiveIndex(graph, ENTITIES)
     for place in order[cut:]:
         graph.add(*facts[place])
-    everybody = torch.arange(ENTITIES)
-    assert same(index.lookup(everybody), index_of(facts).lookup(everybody))
+    entities = torch.arange(ENTITIES)
+    assert same(index.lookup(entities), index_of(facts).lookup(entities))
     model = random_model(small("recall").memory, 0)
     query = every_question()
     assert torch.equal(score(model, index, query), score(model, index_of(facts), query))

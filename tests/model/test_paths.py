@@ -30,7 +30,7 @@ from tests.model.problems import (
 
 
 def model_of(seed: int, steps: int = 2, per_role: int = 8) -> HMem:
-    memory = {"paths_per_role": per_role, "path_steps": steps}
+    memory = {"exact": {"paths": {"per_role": per_role, "steps": steps}}}
     return random_model(small("recall", memory=memory).memory, seed)
 
 
@@ -119,7 +119,9 @@ def only_rule(model: HMem, role: int, *steps: int) -> None:
 def test_a_crowded_step_is_not_taken() -> None:
     """One that leads to more than it may: neither as the first step nor as the second."""
     many = MOST_AT_A_STEP + 1
-    model = random_model(small("recall", memory={"paths_per_role": 2}).memory, 0, entities=many + 3, relations=1)
+    model = random_model(
+        small("recall", memory={"exact": {"paths": {"per_role": 2}}}).memory, 0, entities=many + 3, relations=1
+    )
     only_rule(model, 0, 1, 1)
     hub, origin, end = many, many + 1, many + 2
     for fan_out, expected in ((many, 0), (many - 1, many - 1)):
@@ -143,7 +145,9 @@ def test_no_more_walks_than_ways_are_allowed(fan_outs: tuple[int, ...], monkeypa
         layers.append(list(range(first, first + fan_out * len(layers[-1]))))
         facts += [(layers[-2][n // fan_out], 0, node) for n, node in enumerate(layers[-1])]
     entities = layers[-1][-1] + 1
-    model = random_model(small("recall", memory={"paths_per_role": 2, "path_steps": 4}).memory, 0, entities, 1)
+    model = random_model(
+        small("recall", memory={"exact": {"paths": {"per_role": 2, "steps": 4}}}).memory, 0, entities, 1
+    )
     only_rule(model, 0, 1, 1, 1, 1)
     for allowed, expected in (
         (MOST_WAYS, len(layers[-1])),

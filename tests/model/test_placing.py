@@ -7,7 +7,7 @@ from hmem.memory.superpose import Edges
 from hmem.model import placing
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
-from hmem.model.placing import everybody, fit_placing, knows_kinds, place, place_by_roles
+from hmem.model.placing import can_place_by_roles, fit_placing, place, place_all, place_by_roles
 from tests.model.problems import ENTITIES, ask, index_of, random_facts, random_model, small
 
 NONE = torch.empty(0, dtype=torch.long)
@@ -26,14 +26,14 @@ def kin(entities: int = 60) -> tuple[HMem, FrozenIndex, list[tuple[int, int, int
 
 
 def edges_of(facts: list[tuple[int, int]]) -> Edges:
-    """Of one newcomer, as (role, filler)."""
+    """Of one unseen entity, as (role, filler)."""
     roles, fillers = torch.tensor(sorted(facts)).T
     return Edges(roles, fillers, torch.zeros_like(roles), num_queries=1)
 
 
 @torch.no_grad()
 def test_a_newcomer_stands_where_its_facts_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Members of a family stand opposite it; so does a new one, which is nearer its kin than to anybody else's."""
+    """Members of a family stand opposite it; so does a new one, which is nearer its kin than to any other family."""
     monkeypatch.setattr(placing, "RIDGE", 1e-4)
     model, index, _ = kin()
     fit_placing(model, index)
@@ -52,7 +52,7 @@ def test_the_map_solves_the_ridge_problem(preset: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(placing, "BATCH", 3)
     facts = random_facts(1)
     model, index = random_model(small(preset).memory, 1), index_of(facts)
-    model.is_known[ENTITIES - 1] = False
+    model.is_trained[ENTITIES - 1] = False
     fit_placing(model, index)
     vectors = model.embeddings()
     known = torch.arange(ENTITIES - 1)
@@ -84,20 +84,20 @@ def test_the_map_of_kinds_solves_the_ridge_problem(preset: str, monkeypatch: pyt
 
 
 @torch.no_grad()
-def test_a_stranger_stands_with_its_kind() -> None:
-    """In a graph of strangers, families stand where families do and members where members do."""
+def test_an_entity_among_unseen_ones_stands_with_its_kind() -> None:
+    """In a graph of unseen entities, families stand where families do and members where members do."""
     model, index, _ = kin()
     fit_placing(model, index)
     means = [model.embeddings().entities[some].mean(0) for some in (slice(10), slice(10, None))]
-    model.is_known.zero_()
-    vectors = everybody(model, index)
+    model.is_trained.zero_()
+    vectors = place_all(model, index)
     assert vectors.placed is not None
     assert vectors.placed.all()
     for entity, row in enumerate(vectors.entities):
         near, far = ((row - mean).square().sum() for mean in (means if entity < 10 else means[::-1]))
         assert near < far
     with_nobody = index_of([(0, 0, 1)], 60, 1)
-    placed = everybody(model, with_nobody).placed
+    placed = place_all(model, with_nobody).placed
     assert placed is not None
     assert placed.nonzero().squeeze(1).tolist() == [0, 1]
 
@@ -107,9 +107,9 @@ def test_with_too_many_roles_there_are_no_kinds(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(placing, "MOST_ROLES", 1)
     model, index, _ = kin()
     fit_placing(model, index)
-    assert not knows_kinds(model)
-    model.is_known.zero_()
-    vectors = everybody(model, index)
+    assert not can_place_by_roles(model)
+    model.is_trained.zero_()
+    vectors = place_all(model, index)
     assert vectors.placed is not None
     assert not vectors.placed.any()
     assert not vectors.entities.any()

@@ -4,10 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.model.query import (
+    KEEP_ALL,
     Drop,
     Noise,
     Query,
-    leads_to_other_answer,
+    is_stored_answer,
     other_answers,
     seed_for,
     unavailable,
@@ -53,7 +54,7 @@ def test_without_a_target_nothing_is_withheld() -> None:
     edges = index_of(random_facts(0)).lookup(query.entity)
     drop = Drop(noise=Noise(0, 0, CPU), neighbor=0.9, link=1.0)
     assert len(edges.query) > 0
-    assert not unavailable(query, edges, RELATIONS, None).any()
+    assert not unavailable(query, edges, RELATIONS, KEEP_ALL).any()
     assert not unavailable(query, edges, RELATIONS, drop).any()
 
 
@@ -93,14 +94,14 @@ def test_other_answers_are_those_of_a_loop(seed: int, with_target: bool) -> None
     assert list(zip(row.tolist(), filler.tolist(), strict=True)) == expected
     rivals = set(expected)
     leads = [(place, answer) in rivals for place, _, answer in as_tuples(edges)]
-    assert leads_to_other_answer(query, edges).tolist() == leads
+    assert is_stored_answer(query, edges, edges.query, edges.fillers).tolist() == leads
 
 
 def test_an_edge_leads_to_another_answer_in_whatever_role() -> None:
     facts = [(0, 0, 1), (0, 0, 2), (0, 1, 2), (2, 2, 0), (0, 1, 3)]
     query = ask((0, RELATIONS, 1))
     edges = index_of(facts).lookup(query.entity)
-    leads = leads_to_other_answer(query, edges)
+    leads = is_stored_answer(query, edges, edges.query, edges.fillers)
     assert edges.fillers[leads].tolist() == [2, 2, 2]
     assert sorted(edges.roles[leads].tolist()) == [2, RELATIONS, RELATIONS + 1]
 
@@ -108,9 +109,9 @@ def test_an_edge_leads_to_another_answer_in_whatever_role() -> None:
 def test_nothing_leads_to_another_answer_where_there_is_none() -> None:
     query = ask((0, RELATIONS, 1), (8, 0, 1))
     edges = index_of([(0, 0, 1), (0, 1, 1)]).lookup(query.entity)
-    assert leads_to_other_answer(query, edges).tolist() == [False, False]
+    assert is_stored_answer(query, edges, edges.query, edges.fillers).tolist() == [False, False]
     none = index_of([]).lookup(query.entity)
-    assert leads_to_other_answer(query, none).tolist() == []
+    assert is_stored_answer(query, none, none.query, none.fillers).tolist() == []
 
 
 @given(seed=st.integers(0, 2**70), step=st.integers(0, 10**9))
@@ -134,7 +135,7 @@ def test_noise_moves_on_within_a_step() -> None:
 
 
 def test_withheld_links_are_the_same_whenever_they_are_asked_for() -> None:
-    """The memory leaves them out, and the loss must know of whom."""
+    """The memory leaves them out, and the loss must know which they are."""
     noise = Noise(0, 3, CPU)
     first = noise.unlinked(64, 0.5)
     noise.chosen(10, 0.5)

@@ -8,7 +8,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from hmem.model.hmem import HMem, ModelScorer
 from hmem.model.index import FrozenIndex
-from hmem.model.placing import everybody, place
+from hmem.model.placing import place, place_all
 from hmem.model.query import Query
 from hmem.model.renumber import renumber
 from tests.model.problems import ENTITIES, RELATIONS, every_question, index_of, random_facts, random_model, small
@@ -37,7 +37,7 @@ def renumbered(facts: list[tuple[int, int, int]], vocab: Vocabulary) -> FrozenIn
 @pytest.mark.parametrize("seed", [0, 1])
 @torch.no_grad()
 def test_another_order_of_names_changes_nothing_but_the_numbers(name: str, seed: int) -> None:
-    memory = {"paths_per_role": 8, "path_steps": 3} if name == "recall" else {}
+    memory = {"exact": {"paths": {"per_role": 8, "steps": 3}}} if name == "recall" else {}
     model, facts = random_model(small(name, memory=memory).memory, seed), random_facts(seed)
     vocab, old_entity, old_role = shuffled(seed)
     moved = renumber(model.float(), NAMES, vocab).double()
@@ -48,7 +48,7 @@ def test_another_order_of_names_changes_nothing_but_the_numbers(name: str, seed:
 
 
 def grown_graph() -> tuple[HMem, HMem, FrozenIndex]:
-    """A model, and the same on its graph with two newcomers: one knows e0, the other knows only the first."""
+    """A model, and the same on its graph with two unseen entities; the second has a fact with the first only."""
     model = random_model(small("recall").memory, 0).float()
     facts = [*random_facts(0), (ENTITIES, 0, 0), (ENTITIES + 1, 1, ENTITIES)]
     vocab = Vocabulary([f"e{n}" for n in range(ENTITIES + 2)], list(NAMES.relations))
@@ -56,9 +56,9 @@ def grown_graph() -> tuple[HMem, HMem, FrozenIndex]:
 
 
 @torch.no_grad()
-def test_everybody_stands_where_training_or_facts_put_them() -> None:
+def test_every_entity_is_where_training_or_facts_put_it() -> None:
     model, grown, index = grown_graph()
-    vectors = everybody(grown, index)
+    vectors = place_all(grown, index)
     assert torch.equal(vectors.entities[:ENTITIES], model.embeddings().entities)
     edges = index.lookup(torch.tensor([ENTITIES]))
     edges = edges.select(edges.fillers < ENTITIES)
@@ -72,11 +72,11 @@ def test_everybody_stands_where_training_or_facts_put_them() -> None:
 
 @torch.no_grad()
 def test_a_graph_of_strangers_is_answered_by_the_exact_channels_alone() -> None:
-    """Nobody has a vector; what can be copied has a probability, everybody else none, and nothing is NaN."""
-    model = random_model(small("recall", memory={"paths_per_role": 8}).memory, 0).float()
-    strangers = Vocabulary([f"s{n}" for n in range(ENTITIES)], list(NAMES.relations))
-    moved, index = renumber(model, NAMES, strangers), index_of(random_facts(0))
-    scorer = ModelScorer(moved, index, everybody(moved, index))
+    """No entity has a vector; what can be copied has a probability, the rest none, and nothing is NaN."""
+    model = random_model(small("recall", memory={"exact": {"paths": {"per_role": 8}}}).memory, 0).float()
+    others = Vocabulary([f"s{n}" for n in range(ENTITIES)], list(NAMES.relations))
+    moved, index = renumber(model, NAMES, others), index_of(random_facts(0))
+    scorer = ModelScorer(moved, index, place_all(moved, index))
     scores = scorer.score(torch.tensor([0, ENTITIES - 1]), torch.tensor([0, 0]))
     assert not scores.isnan().any()
     assert (scores[0] > -torch.inf).any()

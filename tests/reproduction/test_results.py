@@ -126,7 +126,7 @@ def test_the_last_line_of_a_run_counts() -> None:
         make_line(Run(row=make_row(key="toy_other"), seed=0)),
         make_line(Run(row=make_row(dataset="WN18"), seed=0)),
         make_line(Run(row=make_row(settings={"training": {"epochs": 4}}), seed=0)),
-        make_line(Run(row=make_row(settings={"memory": {"margin": 0.3}}), seed=0)),
+        make_line(Run(row=make_row(settings={"memory": {"temperature": 0.3}}), seed=0)),
         make_line(RUN, split="valid"),
         make_line(RUN, settings={**RUN.settings, "preset": "tpr-inf"}),
         make_line(RUN, settings={**RUN.settings, "memory": {**RUN.settings["memory"], "gone": 1}}),
@@ -138,16 +138,20 @@ def test_another_run_is_not_taken_for_it(line: dict[str, Any]) -> None:
     assert find_run([line], RUN, "train") is None
 
 
-def test_what_has_no_part_in_the_outcome_does_not_tell_runs_apart() -> None:
-    often = Run(row=make_row(settings={"training": {"checkpoint_minutes": 1.0}}), seed=0)
-    assert find_run([make_line(often)], RUN, "train") is not None
+def test_settings_of_an_earlier_version_are_those_of_today() -> None:
+    flat = {"preset": "tpr", "memory": {"entity_dim": 6, "relation_dim": 4, "stiffness": 1.0, "margin": 0.25}}
+    training = {**RUN.settings["training"], "warmup": 0.02, "checkpoint_minutes": 1.0, "patience": 1000}
+    never = Run(row=make_row(settings={"training": {"patience": None}}), seed=0)
+    line = make_line(RUN, settings={**flat, "training": training})
+    assert find_run([line], never, "train") is not None
+    assert find_run([line], RUN, "train") is None
 
 
 def test_a_setting_that_came_later_was_at_its_default() -> None:
     older = json.loads(json.dumps(RUN.settings))
-    del older["memory"]["margin"], older["training"]["exact_rate"]
+    del older["memory"]["temperature"], older["training"]["exact_rate"]
     assert find_run([make_line(RUN, settings=older)], RUN, "train") is not None
-    other = Run(row=make_row(settings={"memory": {"margin": 0.3}}), seed=0)
+    other = Run(row=make_row(settings={"memory": {"temperature": 0.3}}), seed=0)
     assert find_run([make_line(other, settings=older)], other, "train") is None
 
 

@@ -47,7 +47,7 @@ def test_each_channel_is_shifted_to_where_the_judge_likes_it_best(
 
 
 def test_without_exact_channels_nothing_is_shifted() -> None:
-    for preset, memory in (("tpr", {}), ("recall", {"paths_per_role": 0})):
+    for preset, memory in (("tpr", {}), ("recall", {"exact": {"paths": None}})):
         model = random_model(small(preset, memory=memory).memory, 0)
         before = {name: value.clone() for name, value in model.state_dict().items()}
         assert fit_absence(model, lambda _: 0.5) == 0.5
@@ -61,7 +61,7 @@ def test_it_is_the_last_touch_to_the_best_weights(toy: Dataset, asked_for: bool)
 
     def validate(model: HMem) -> float:
         seen.append({name: value.detach().clone() for name, value in model.state_dict().items()})
-        return [0.9, 0.1, 0.9, 0.95, 0.92, 0.7, 0.6][len(seen) - 1]  # the fourth figure is of edges shifted by 1
+        return [0.9, 0.1, 0.9, 0.95, 0.92, 0.7, 0.6][len(seen) - 1]  # the fourth value is of edges shifted by 1
 
     outcome = train(config, toy.train, toy.num_entities, toy.num_relations, hooks=Hooks(validate=validate))
     assert outcome.best == (0.95 if asked_for else 0.9)

@@ -80,20 +80,20 @@ def broken_off(steps: int, validate: Callable[[HMem], float] | None = None, **ho
     return Hooks(stop=stop, validate=None if validate is None else validated, **hooks)
 
 
-def figure_of(model: HMem) -> float:
-    """A figure that depends on the weights and goes up and down."""
+def metric_of(model: HMem) -> float:
+    """A metric that depends on the weights and goes up and down."""
     return float(torch.sin(1e4 * model.embeddings.entity.detach().sum()))
 
 
 class Scripted:
-    """Validation figures from a list, and the weights that each was given for."""
+    """Validation metrics from a list, and the weights that each was given for."""
 
-    def __init__(self, *figures: float) -> None:
-        self.figures, self.seen = list(figures), list[Weights]()
+    def __init__(self, *metrics: float) -> None:
+        self.metrics, self.seen = list(metrics), list[Weights]()
 
     def __call__(self, model: HMem) -> float:
         self.seen.append(weights(model))
-        return self.figures[len(self.seen) - 1]
+        return self.metrics[len(self.seen) - 1]
 
 
 # The same weights
@@ -127,7 +127,7 @@ def test_the_seed_reaches_start_order_and_noise(toy: Dataset, monkeypatch: pytes
 
     def spy(model: Any, answer: Any, vectors: Any, query: Query, *rest: Any) -> Tensor:
         asked.append(query)
-        dropped.append(answer.attended.absent)
+        dropped.append(answer.weighted.absent)
         return answer_loss(model, answer, vectors, query, *rest)
 
     monkeypatch.setattr(loop, "answer_loss", spy)
@@ -154,14 +154,14 @@ def test_training_leaves_the_global_generator_alone(toy: Dataset) -> None:
 def test_an_interrupted_run_goes_on_to_the_same_weights(run: str, steps: int, toy: Dataset, tmp_path: Path) -> None:
     """Stopped before it began, in an epoch, between two, and after the last step of all."""
     config, path = RUNS[run], tmp_path / "state.safetensors"
-    whole = fit(config, toy, Hooks(validate=figure_of))
+    whole = fit(config, toy, Hooks(validate=metric_of))
 
     def keep(state: State) -> None:
         write_tensors(path, *state.to_tensors())
 
-    broken = fit(config, toy, broken_off(steps, figure_of, checkpoint=keep))
+    broken = fit(config, toy, broken_off(steps, metric_of, checkpoint=keep))
     assert (broken.stopped, broken.epochs) == ("interrupted", steps / 3)
-    resumed = fit(config, toy, Hooks(validate=figure_of), State.from_tensors(*read_tensors(path)))
+    resumed = fit(config, toy, Hooks(validate=metric_of), State.from_tensors(*read_tensors(path)))
     assert (resumed.stopped, resumed.epochs, resumed.best) == ("done", 3.0, whole.best)
     assert same(weights(resumed.model), weights(whole.model))
 
@@ -171,10 +171,10 @@ def test_a_run_may_be_interrupted_at_every_step(run: str, toy: Dataset) -> None:
     config, state = RUNS[run], None
     kept: list[State] = []
     for _ in range(9):
-        fit(config, toy, broken_off(1, figure_of, checkpoint=kept.append), state)
+        fit(config, toy, broken_off(1, metric_of, checkpoint=kept.append), state)
         state = State.from_tensors(*kept[-1].to_tensors())
-    resumed = fit(config, toy, Hooks(validate=figure_of), state)
-    whole = fit(config, toy, Hooks(validate=figure_of))
+    resumed = fit(config, toy, Hooks(validate=metric_of), state)
+    whole = fit(config, toy, Hooks(validate=metric_of))
     assert same(weights(resumed.model), weights(whole.model))
     assert resumed.best == whole.best
 
@@ -189,7 +189,8 @@ def test_a_checkpoint_may_be_resumed_from_twice(run: str, toy: Dataset) -> None:
 
 
 def test_checkpoints_on_the_way_are_good_to_resume_from(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = small("recall", training={**STEPS, "checkpoint_minutes": 1e-9})
+    config = small("recall", training=STEPS)
+    monkeypatch.setattr(loop, "CHECKPOINT_MINUTES", 1e-9)
     kept: list[State] = []
 
     def keep(state: State) -> None:
@@ -200,7 +201,8 @@ def test_checkpoints_on_the_way_are_good_to_resume_from(toy: Dataset, monkeypatc
     resumed = fit(config, toy, resume=kept[4])
     assert same(weights(resumed.model), weights(whole.model))
     rare: list[State] = []
-    fit(small("recall", training=STEPS), toy, Hooks(checkpoint=rare.append))
+    monkeypatch.undo()
+    fit(config, toy, Hooks(checkpoint=rare.append))
     assert len(rare) == 1
 
 
@@ -235,13 +237,9 @@ def test_an_epoch_asks_for_every_fact_from_both_ends(toy: Dataset, monkeypatch: 
         ("tpr", {"link_withholding": 1.0}),
         ("tpr", {"label_smoothing": 0.2}),
         ("tpr", {"negatives": 5}),
-        ("tpr", {"mask_known": False}),
         ("tpr", {"learning_rate": 1e-2}),
-        ("tpr", {"warmup": 0.9}),
-        ("tpr", {"final_rate": 1.0}),
         ("tpr", {"weight_decay": 0.5}),
         ("tpr", {"batch_size": 10}),
-        ("tpr-im", {"mask_known": False}),
         ("recall", {"exact_rate": 1.0}),
         ("recall", {"link_withholding": 0.0}),
     ],
@@ -266,41 +264,41 @@ def test_only_entities_of_the_training_facts_are_known(toy: Dataset) -> None:
     kept = toy.train[~(toy.train[:, [0, 2]] == 5).any(axis=1)]
     model = train(small("tpr", training={"epochs": 1}), kept, toy.num_entities + 2, toy.num_relations).model
     met = set(kept[:, [0, 2]].ravel().tolist())
-    assert model.is_known.tolist() == [entity in met for entity in range(toy.num_entities + 2)]
+    assert model.is_trained.tolist() == [entity in met for entity in range(toy.num_entities + 2)]
     assert 5 not in met
     start = new_model(small("tpr", training={"epochs": 1}), toy.num_entities + 2, toy.num_relations)
-    assert start.is_known.all()
+    assert start.is_trained.all()
 
 
 # When it ends, and with which weights
 
 
 def test_patience_stops_and_the_best_weights_are_kept(toy: Dataset) -> None:
-    figures = Scripted(0.1, 0.5, 0.4, 0.5, 0.3, 0.9)
+    metrics = Scripted(0.1, 0.5, 0.4, 0.5, 0.3, 0.9)
     config = small("recall", training={**STEPS, "epochs": 50, "patience": 3})
-    outcome = fit(config, toy, Hooks(validate=figures))
+    outcome = fit(config, toy, Hooks(validate=metrics))
     assert (outcome.stopped, outcome.best, outcome.epochs) == ("patience", 0.5, 5.0)
-    assert same(weights(outcome.model), figures.seen[1])
+    assert same(weights(outcome.model), metrics.seen[1])
 
 
 def test_patience_survives_an_interruption(toy: Dataset) -> None:
     config = small("recall", training={**STEPS, "epochs": 50, "patience": 3})
     kept: list[State] = []
-    figures = Scripted(0.5, 0.4, 0.3, 0.2, 0.1)
-    fit(config, toy, broken_off(9, figures, checkpoint=kept.append))
-    assert len(figures.seen) == 3
-    outcome = fit(config, toy, Hooks(validate=figures), State.from_tensors(*kept[-1].to_tensors()))
+    metrics = Scripted(0.5, 0.4, 0.3, 0.2, 0.1)
+    fit(config, toy, broken_off(9, metrics, checkpoint=kept.append))
+    assert len(metrics.seen) == 3
+    outcome = fit(config, toy, Hooks(validate=metrics), State.from_tensors(*kept[-1].to_tensors()))
     assert (outcome.stopped, outcome.epochs) == ("patience", 4.0)
-    assert same(weights(outcome.model), figures.seen[0])
+    assert same(weights(outcome.model), metrics.seen[0])
 
 
 def test_validation_comes_every_so_often_and_at_the_end(toy: Dataset) -> None:
-    figures = Scripted(0.1, 0.2, 0.3)
+    metrics = Scripted(0.1, 0.2, 0.3)
     config = small("recall", training={**STEPS, "epochs": 5, "validate_every": 2})
     told: list[Progress] = []
-    outcome = fit(config, toy, Hooks(validate=figures, progress=told.append))
+    outcome = fit(config, toy, Hooks(validate=metrics, progress=told.append))
     assert [(now.epoch, now.validated) for now in told if now.validated is not None] == [(2, 0.1), (4, 0.2), (5, 0.3)]
-    assert same(weights(outcome.model), figures.seen[2])
+    assert same(weights(outcome.model), metrics.seen[2])
     assert outcome.best == 0.3
 
 
@@ -308,12 +306,12 @@ def test_the_last_step_is_judged_even_if_the_run_is_interrupted_there(toy: Datas
     """A run that resumes from it has no step left in which to do so."""
     config = small("recall", training={**STEPS, "validate_every": 2})
     kept: list[State] = []
-    figures = Scripted(0.1, 0.9)
-    broken = fit(config, toy, broken_off(9, figures, checkpoint=kept.append))
-    assert (broken.stopped, len(figures.seen)) == ("interrupted", 2)
-    resumed = fit(config, toy, Hooks(validate=figures), kept[-1])
+    metrics = Scripted(0.1, 0.9)
+    broken = fit(config, toy, broken_off(9, metrics, checkpoint=kept.append))
+    assert (broken.stopped, len(metrics.seen)) == ("interrupted", 2)
+    resumed = fit(config, toy, Hooks(validate=metrics), kept[-1])
     assert (resumed.stopped, resumed.best) == ("done", 0.9)
-    assert same(weights(resumed.model), figures.seen[1])
+    assert same(weights(resumed.model), metrics.seen[1])
 
 
 def test_without_validation_the_last_weights_are_kept(toy: Dataset) -> None:
@@ -324,16 +322,16 @@ def test_without_validation_the_last_weights_are_kept(toy: Dataset) -> None:
 
 
 def test_time_stops(toy: Dataset) -> None:
-    figures = Scripted(0.7)
+    metrics = Scripted(0.7)
     config = small("recall", training={"epochs": 10**6, "minutes": 1e-3, "validate_every": 10**6, "batch_size": 13})
     told: list[Progress] = []
-    outcome = fit(config, toy, Hooks(validate=figures, progress=told.append))
+    outcome = fit(config, toy, Hooks(validate=metrics, progress=told.append))
     assert (outcome.stopped, outcome.best) == ("time", 0.7)
     assert 0 < outcome.epochs < 10**6
     assert 0.06 <= outcome.seconds < 4
     assert told[-1].share == 1.0
     assert math.isfinite(told[-1].loss)
-    assert same(weights(outcome.model), figures.seen[0])
+    assert same(weights(outcome.model), metrics.seen[0])
 
 
 def test_time_goes_on_counting_after_an_interruption(toy: Dataset) -> None:
@@ -347,13 +345,13 @@ def test_time_goes_on_counting_after_an_interruption(toy: Dataset) -> None:
     assert outcome.seconds > 60_000
 
 
-@pytest.mark.parametrize("step", [1e30, 1e12])
+@pytest.mark.parametrize("step", [1e30, 1e16])
 def test_a_loss_that_is_no_number_is_an_error_with_advice(step: float, toy: Dataset) -> None:
-    config = small("tpr-inf", training={"epochs": 30, "learning_rate": step, "warmup": 0.0})
+    config = small("tpr-inf", training={"epochs": 30, "learning_rate": step})
     with pytest.raises(NonFiniteError) as caught:
         fit(config, toy)
     assert "after" in str(caught.value)
-    assert f"try a lower learning_rate (now {step}) or a larger margin" in str(caught.value)
+    assert f"try a lower learning_rate (now {step})" in str(caught.value)
 
 
 # What is told
@@ -411,7 +409,7 @@ def test_the_exact_channels_step_faster_and_are_not_decayed() -> None:
 
 
 def test_a_role_bias_that_starts_from_counts_is_not_decayed(toy: Dataset) -> None:
-    config = small("tpr", memory={"role_bias": True, "counted_bias": True}, training={"weight_decay": 0.3})
+    config = small("tpr", memory={"role_bias": "counted"}, training={"weight_decay": 0.3})
     model = new_model(config, toy.num_entities, toy.num_relations)
     usual, counted = make_optimizer(model, config.training).param_groups
     assert isinstance(model.memory, ExplicitMemory)
@@ -427,7 +425,7 @@ def test_a_role_bias_that_starts_from_counts_is_not_decayed(toy: Dataset) -> Non
     assert bias.max() > 0
 
 
-def test_who_is_their_own_answer_starts_from_counts_and_is_not_decayed() -> None:
+def test_the_self_bias_starts_from_counts_and_is_not_decayed() -> None:
     config = small("tpr", memory={"own_bias": True}, training={"weight_decay": 0.3})
     model = new_model(config, 4, 2)
     facts = as_triples([(0, 0, 0), (1, 0, 1), (2, 0, 3), (0, 0, 1), (0, 1, 2)])  # half of the first relation leads back
@@ -457,9 +455,9 @@ def test_the_rate_follows_the_schedule(toy: Dataset, monkeypatch: pytest.MonkeyP
         return usual(self, *rest)
 
     monkeypatch.setattr(torch.optim.AdamW, "step", step)
-    config = small("recall", training={"epochs": 10, "learning_rate": 0.1, "warmup": 0.2, "final_rate": 0.1})
+    config = small("recall", training={"epochs": 10, "learning_rate": 0.1})
     fit(config, toy)
-    rates = [0.1 * rate(step / 10, 0.2, 0.1) for step in range(10)]
+    rates = [0.1 * rate(step / 10) for step in range(10)]
     assert [usual for usual, _, _ in seen] == pytest.approx(rates)
     assert [own for _, own, _ in seen] == pytest.approx(rates)
     assert [fast for _, _, fast in seen] == pytest.approx([10 * usual for usual in rates])

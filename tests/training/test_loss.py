@@ -7,10 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hmem.memory.exact import Copied
+from hmem.config import TrainingConfig
+from hmem.memory.exact import Recalled
 from hmem.memory.superpose import Edges
-from hmem.model.hmem import Answer, HMem
+from hmem.model.hmem import HMem
 from hmem.model.query import Noise, Query
+from hmem.model.scoring import Answer
 from hmem.model.vectors import Vectors
 from hmem.training.loss import against_all, against_sample, answer_loss, smoothed_log_probability
 from tests.memory.problems import generator, normal
@@ -42,29 +44,19 @@ class Problem:
         self.query: Query = ask(*self.questions)
         self.model: HMem = random_model(small(preset, memory=memory).memory, seed)
         self.vectors: Vectors = self.model.embeddings()
-        self.known: Edges = index_of(self.facts).lookup(self.query.entity)
+        self.stored: Edges = index_of(self.facts).lookup(self.query.entity)
         self.answer: Answer = self.model.answer(self.query, index_of(self.facts), self.vectors)
-        self.scores: Tensor = self.model.compare(self.answer.retrieved, self.vectors.entities).detach()
+        self.scores: Tensor = self.model.dense.scores(self.query, self.answer.retrieved, self.vectors).detach()
         graph = SetGraph(self.facts, RELATIONS)
         self.others = [set(graph.answers(entity, role)) - {target} for entity, role, target in self.questions]
 
-    def loss(self, known: bool = True, negatives: int | None = None, smoothing: float = 0.0, step: int = 0) -> Tensor:
-        return answer_loss(
-            self.model,
-            self.answer,
-            self.vectors,
-            self.query,
-            self.known if known else None,
-            negatives,
-            smoothing,
-            Noise(0, step, CPU),
-        )
+    def loss(self, negatives: int | None = None, smoothing: float = 0.0) -> Tensor:
+        training = TrainingConfig(negatives=negatives, label_smoothing=smoothing)
+        return answer_loss(self.model, self.answer, self.vectors, self.query, self.stored, training, Noise(0, 0, CPU))
 
-    def sample(self, count: int, known: bool = True, step: int = 0) -> tuple[Tensor, Tensor]:
-        edges = self.known if known else None
-        return against_sample(
-            self.model, self.answer.retrieved, self.vectors, self.query, edges, count, Noise(0, step, CPU)
-        )
+    def sample(self, count: int, step: int = 0) -> tuple[Tensor, Tensor]:
+        noise = Noise(0, step, CPU)
+        return against_sample(self.model, self.answer, self.vectors, self.query, self.stored, count, noise)
 
 
 def looped_log_p(scores: Tensor, target: int, among: list[int], smoothing: float = 0.0) -> float:
@@ -74,21 +66,21 @@ def looped_log_p(scores: Tensor, target: int, among: list[int], smoothing: float
     return (1 - smoothing) * log_p[target] + smoothing * sum(log_p.values()) / len(log_p)
 
 
-@given(seed=SEEDS, mask=st.booleans(), smoothing=st.sampled_from([0.0, 0.1, 0.5]))
+@given(seed=SEEDS, smoothing=st.sampled_from([0.0, 0.1, 0.5]))
 @LAW
-def test_the_loss_against_all_is_a_loop(seed: int, mask: bool, smoothing: float) -> None:
+def test_the_loss_against_all_is_a_loop(seed: int, smoothing: float) -> None:
     problem = Problem(seed)
     expected = [
         looped_log_p(
             problem.scores[row],
             target,
-            [x for x in range(ENTITIES) if not (mask and x in problem.others[row])],
+            [x for x in range(ENTITIES) if x not in problem.others[row]],
             smoothing,
         )
         for row, (_, _, target) in enumerate(problem.questions)
     ]
     assert any(problem.others)
-    loss = problem.loss(known=mask, smoothing=smoothing).item()
+    loss = problem.loss(smoothing=smoothing).item()
     assert loss == pytest.approx(-sum(expected) / len(expected), rel=1e-10)
 
 
@@ -96,7 +88,7 @@ def test_the_loss_against_all_is_a_loop(seed: int, mask: bool, smoothing: float)
 @LAW
 def test_masking_takes_out_other_true_answers_and_nothing_else(seed: int) -> None:
     problem = Problem(seed)
-    scores, place = against_all(problem.model, problem.answer.retrieved, problem.vectors, problem.query, problem.known)
+    scores, place = against_all(problem.model, problem.answer, problem.vectors, problem.query, problem.stored)
     assert torch.equal(place, torch.tensor([target for _, _, target in problem.questions]))
     for row, others in enumerate(problem.others):
         gone = (scores[row] == -math.inf).nonzero().squeeze(1).tolist()
@@ -121,22 +113,22 @@ def test_the_loss_is_minus_the_log_probability_that_the_model_gives(preset: str,
     assert loss == pytest.approx(-sum(log_p) / len(log_p), rel=1e-9)
 
 
-@pytest.mark.parametrize("paths", [0, 8])
+@pytest.mark.parametrize("paths", [None, {"per_role": 8}])
 @given(seed=SEEDS, share=st.sampled_from([0.0, 0.5, 1.0]))
 @SOME
-def test_each_channel_learns_its_own_part(paths: int, seed: int, share: float) -> None:
+def test_each_channel_learns_its_own_part(paths: dict[str, int] | None, seed: int, share: float) -> None:
     """The edges, what stands among them or that nothing does, but not from links that were hidden; the others, what is
     not linked, the dense channel by itself and the walks as a mixture with it."""
-    problem = Problem(seed, "recall", paths_per_role=paths)
+    problem = Problem(seed, "recall", exact={"paths": paths})
     answer, hidden = problem.answer, Noise(3, seed, CPU).unlinked(len(problem.questions), share)
     assert answer.copied is not None
     assert problem.query.target is not None
-    scores, place = against_all(problem.model, answer.retrieved, problem.vectors, problem.query, problem.known)
+    scores, place = against_all(problem.model, answer, problem.vectors, problem.query, problem.stored)
     dense = smoothed_log_probability(scores, place, 0.0)
     expected = []
     for row, target in enumerate(problem.query.target.tolist()):
 
-        def own_part(channel: Copied, row: int = row, target: int = target) -> tuple[Tensor, bool]:
+        def own_part(channel: Recalled, row: int = row, target: int = target) -> tuple[Tensor, bool]:
             slots = (channel.query == row) & (channel.fillers == target) & (channel.log_edge > -math.inf)
             found = bool(slots.any())
             return channel.log_edge[slots].exp().sum().log() if found else channel.log_null[row], found
@@ -150,9 +142,8 @@ def test_each_channel_learns_its_own_part(paths: int, seed: int, share: float) -
                 mass = answer.reached.log_edge[slots].exp().sum()
                 log_p = log_p + (mass + answer.reached.log_null[row].exp() * dense[row].exp()).log()
         expected.append(log_p)
-    loss = answer_loss(
-        problem.model, answer, problem.vectors, problem.query, problem.known, None, 0.0, Noise(3, seed, CPU), share
-    )
+    training, noise = TrainingConfig(link_withholding=share), Noise(3, seed, CPU)
+    loss = answer_loss(problem.model, answer, problem.vectors, problem.query, problem.stored, training, noise)
     torch.testing.assert_close(loss, -torch.stack(expected).mean())
 
 
@@ -188,7 +179,7 @@ def test_a_sample_has_distinct_rivals_and_the_truth_apart(seed: int, count: int,
     for row, (_, _, target) in enumerate(problem.questions):
         assert target not in columns[row]
         assert not problem.others[row] & set(columns[row])
-        # one draw for all: whoever is missing here is the truth, or true as well
+        # one draw for all: what is missing here is the truth, or true as well
         assert drawn - set(columns[row]) <= {target} | problem.others[row]
         assert len(columns[row]) >= count - 1 - len(problem.others[row])
 
@@ -201,20 +192,13 @@ def test_another_step_draws_others() -> None:
     assert again == draws[0]
 
 
-def test_without_masking_true_answers_stay_rivals() -> None:
-    problem = Problem(1)
-    columns = drawn_columns(problem, problem.sample(ENTITIES, known=False)[0].detach())
-    for row, (_, _, target) in enumerate(problem.questions):
-        assert set(columns[row]) == set(range(ENTITIES)) - {target}
-
-
 @pytest.mark.parametrize("preset", ["tpr-inf", "recall"])
-@given(seed=SEEDS, smoothing=st.sampled_from([0.0, 0.2]), known=st.booleans(), more=st.integers(0, 3))
+@given(seed=SEEDS, smoothing=st.sampled_from([0.0, 0.2]), more=st.integers(0, 3))
 @SOME
-def test_sampling_everybody_is_the_full_loss(preset: str, seed: int, smoothing: float, known: bool, more: int) -> None:
+def test_sampling_every_entity_is_the_full_loss(preset: str, seed: int, smoothing: float, more: int) -> None:
     problem = Problem(seed, preset, own_bias=True)
-    sampled = problem.loss(known, ENTITIES + more, smoothing)
-    torch.testing.assert_close(sampled, problem.loss(known, None, smoothing), rtol=1e-10, atol=1e-10)
+    sampled = problem.loss(ENTITIES + more, smoothing)
+    torch.testing.assert_close(sampled, problem.loss(None, smoothing), rtol=1e-10, atol=1e-10)
 
 
 @given(seed=SEEDS, smoothing=st.floats(0, 0.9))

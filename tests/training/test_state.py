@@ -32,13 +32,13 @@ def same(left: dict[str, torch.Tensor], right: dict[str, torch.Tensor]) -> bool:
 
 
 @pytest.mark.parametrize("loss", [0.25, math.nan, math.inf])
-@pytest.mark.parametrize("figure", [None, 0.5])
-def test_comes_back_from_a_file(tmp_path: Path, loss: float, figure: float | None) -> None:
+@pytest.mark.parametrize("metric", [None, 0.5])
+def test_comes_back_from_a_file(tmp_path: Path, loss: float, metric: float | None) -> None:
     model, optimizer = trained()
     state = State(step=7, seconds=1.5, loss=loss, looks_without_gain=2)
-    if figure is not None:
-        state.record(figure, model)
-        state.record(figure / 2, model)
+    if metric is not None:
+        state.record(metric, model)
+        state.record(metric / 2, model)
     state.captured(model, optimizer)
     write_tensors(tmp_path / "state.safetensors", *state.to_tensors())
     back = State.from_tensors(*read_tensors(tmp_path / "state.safetensors"))
@@ -47,9 +47,24 @@ def test_comes_back_from_a_file(tmp_path: Path, loss: float, figure: float | Non
         assert before == after or (math.isnan(before) and math.isnan(after)), name
     assert same(back.weights, state.weights)
     assert same(back.moments, state.moments)
-    assert (back.best_weights is None) is (figure is None)
+    assert (back.best_weights is None) is (metric is None)
     if back.best_weights is not None and state.best_weights is not None:
         assert same(back.best_weights, state.best_weights)
+
+
+def test_a_state_of_an_earlier_version_goes_on() -> None:
+    model, optimizer = trained()
+    state = State(step=3)
+    state.record(0.25, model)
+    tensors, metadata = state.captured(model, optimizer).to_tensors()
+    old = {name.replace("is_trained", "is_known"): value for name, value in tensors.items()}
+    assert {"weights/is_known", "best/is_known"} < old.keys()
+    back = State.from_tensors(old, {"state": metadata["state"].replace("_metric", "_figure")})
+    assert (back.step, back.best_metric, back.last_metric) == (3, 0.25, 0.25)
+    back.restore(*trained(steps=0))
+    assert same(back.weights, state.weights)
+    assert back.best_weights is not None
+    assert same(back.best_weights, dict(model.state_dict()))
 
 
 def test_a_restored_pair_goes_on_as_the_first_would() -> None:
@@ -78,18 +93,18 @@ def test_a_state_may_be_restored_twice() -> None:
     assert same(state.weights, weights)
 
 
-def test_the_best_figure_keeps_its_weights() -> None:
+def test_the_best_metric_keeps_its_weights() -> None:
     model, optimizer = trained(steps=0)
     state, kept = State(), {}
-    for figure in (0.1, 0.3, 0.3, 0.2, 0.4, 0.1):
-        state.record(figure, model)
-        kept[figure] = {name: value.clone() for name, value in model.state_dict().items()}
+    for metric in (0.1, 0.3, 0.3, 0.2, 0.4, 0.1):
+        state.record(metric, model)
+        kept[metric] = {name: value.clone() for name, value in model.state_dict().items()}
         step(model, optimizer)
-    assert (state.best_figure, state.last_figure, state.looks_without_gain) == (0.4, 0.1, 1)
+    assert (state.best_metric, state.last_metric, state.looks_without_gain) == (0.4, 0.1, 1)
     assert same(state.best_weights or {}, kept[0.4])
 
 
-def test_an_equal_figure_is_no_better_one() -> None:
+def test_an_equal_metric_is_no_better_one() -> None:
     model, optimizer = trained(steps=0)
     state = State()
     state.record(0.3, model)
@@ -102,5 +117,5 @@ def test_an_equal_figure_is_no_better_one() -> None:
 
 def test_a_new_state_has_seen_nothing() -> None:
     state = State()
-    assert (state.step, state.best_figure, state.best_weights, state.looks_without_gain) == (0, None, None, 0)
+    assert (state.step, state.best_metric, state.best_weights, state.looks_without_gain) == (0, None, None, 0)
     assert math.isnan(state.loss)

@@ -1,4 +1,4 @@
-"""A model that goes on under other numbers answers as before, and newcomers start where their facts put them."""
+"""A model that goes on under other numbers answers as before, and unseen entities start where their facts put them."""
 
 import math
 
@@ -20,14 +20,16 @@ from hmem.training.start import new_model
 from hmem.training.warm_start import warm_start
 from tests.model.problems import ENTITIES, LAW, RELATIONS, SEEDS, neighborhoods_of, random_facts, random_model, small
 
-SETTINGS = {name: small(name) for name in PRESETS} | {"paths": small("recall", memory={"paths_per_role": 5})}
+SETTINGS = {name: small(name) for name in PRESETS} | {
+    "paths": small("recall", memory={"exact": {"paths": {"per_role": 5}}})
+}
 NAMES = Vocabulary((f"e{number}" for number in range(ENTITIES)), (f"r{number}" for number in range(RELATIONS)))
 
 
 def before_of(name: str, seed: int, facts: list[tuple[int, int, int]]) -> HMem:
     model = random_model(SETTINGS[name].memory, seed).float()
     graph = neighborhoods_of(facts)
-    model.is_known.copy_(torch.from_numpy(np.diff(graph.offsets) > 0))
+    model.is_trained.copy_(torch.from_numpy(np.diff(graph.offsets) > 0))
     if isinstance(model.completion, Completion):
         model.completion.tolerance = 1e-6  # again what float32 can reach
     if model.paths is not None:
@@ -54,11 +56,11 @@ def renamed(facts: list[tuple[int, int, int]], vocab: Vocabulary) -> Triples:
 @LAW
 @given(seed=SEEDS)
 def test_answers_stay_the_same_under_other_numbers(name: str, seed: int) -> None:
-    """Everybody has a new number, and there is a relation more; except where whitening would mix it with the others."""
+    """Every entity has a new number; there is one more relation, except where whitening would mix it in."""
     facts = random_facts(seed)
     more = RELATIONS + (0 if name.startswith("cconv") else 1)
     before = before_of(name, seed, facts)
-    before.is_known.fill_(True)
+    before.is_trained.fill_(True)
     rng = np.random.default_rng(seed)
     entities, relations = rng.permutation(ENTITIES), rng.permutation(more)
     vocab = Vocabulary([f"e{number}" for number in entities], [f"r{number}" for number in relations])
@@ -66,7 +68,7 @@ def test_answers_stay_the_same_under_other_numbers(name: str, seed: int) -> None
     state = warm_start(SETTINGS[name], before, NAMES, vocab, triples)
     after = new_model(SETTINGS[name], ENTITIES, more).eval()
     after.load_state_dict(state.weights)
-    after.is_known.fill_(True)
+    after.is_trained.fill_(True)
     graph = Neighborhoods.build(renamed(facts, vocab), ENTITIES, more)
     ours, theirs = ModelScorer(after, FrozenIndex(graph)), ModelScorer(before, FrozenIndex(neighborhoods_of(facts)))
     now_of = torch.tensor([vocab.entities.id_of(f"e{number}") for number in range(ENTITIES)])
@@ -88,7 +90,7 @@ def test_newcomers_start_where_their_facts_put_them(name: str) -> None:
     triples = np.concatenate([renamed(facts, vocab), as_triples([(new, 0, 1), (3, 2, new), (other, 1, new)])])
     weights = warm_start(SETTINGS[name], before, NAMES, vocab, triples).weights
     assert torch.equal(
-        weights["embeddings.entity"][1:other][before.is_known], before.embeddings.entity[before.is_known]
+        weights["embeddings.entity"][1:other][before.is_trained], before.embeddings.entity[before.is_trained]
     )
     edges = FrozenIndex(Neighborhoods.build(as_triples([(9, 0, 0), (2, 2, 9)]), 10, RELATIONS)).lookup(
         torch.tensor([9])
@@ -97,12 +99,12 @@ def test_newcomers_start_where_their_facts_put_them(name: str) -> None:
     assert torch.allclose(weights["embeddings.entity"][new], expected, atol=1e-5)
     fresh = new_model(SETTINGS[name], ENTITIES + 2, RELATIONS).embeddings.entity
     assert torch.allclose(weights["embeddings.entity"][other], math.log(2) * before.kinds[RELATIONS + 1], atol=1e-5)
-    before.kinds.zero_()  # a model of an older version: nobody known tells where it belongs
+    before.kinds.zero_()  # a model of an older version: no trained neighbor tells where it belongs
     weights = warm_start(SETTINGS[name], before, NAMES, vocab, triples).weights
     assert torch.equal(weights["embeddings.entity"][other], fresh[other])
-    lonely = [entity for entity in range(ENTITIES) if not before.is_known[entity]]
+    lonely = [entity for entity in range(ENTITIES) if not before.is_trained[entity]]
     assert lonely
-    assert weights["is_known"].tolist() == [True, *before.is_known.tolist(), True]
+    assert weights["is_trained"].tolist() == [True, *before.is_trained.tolist(), True]
 
 
 def test_a_relation_that_is_gone_takes_its_paths_with_it() -> None:
@@ -133,7 +135,7 @@ def test_training_goes_on_from_there() -> None:
     state = warm_start(again, first.model, NAMES, NAMES, facts)
     second = train(again, facts, ENTITIES, RELATIONS, resume=state)
     assert second.epochs == 1
-    known = first.model.is_known
+    known = first.model.is_trained
     assert torch.allclose(second.model.embeddings.entity[known], first.model.embeddings.entity[known], atol=1e-4)
     for name, value in first.model.named_parameters():
         if name != "embeddings.entity":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hmem.model.index import LiveIndex
 
 SETTINGS: dict[str, Any] = {
-    "memory": {"entity_dim": 48, "relation_dim": 10, "paths_per_role": 64, "path_steps": 3},
+    "memory": {"entity_dim": 48, "relation_dim": 10, "exact": {"paths": {"per_role": 64, "steps": 3}}},
     "training": {
         "batch_size": 256,
         "negatives": 1000,

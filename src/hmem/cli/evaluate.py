@@ -83,7 +83,7 @@ def _newcomer(saved: "SavedModel", dataset: "Dataset", index: "FrozenIndex") -> 
     """The model on a graph with other entities, all or some of which it has never met."""
     from hmem.model.hmem import ModelScorer
     from hmem.model.implicit import ImplicitMemory
-    from hmem.model.placing import everybody
+    from hmem.model.placing import place_all
     from hmem.model.renumber import renumber
 
     unknown = [name for name in dataset.vocab.relations if name not in saved.vocab.relations]
@@ -98,5 +98,5 @@ def _newcomer(saved: "SavedModel", dataset: "Dataset", index: "FrozenIndex") -> 
             "know nobody else; train an explicit one"
         )
     model = renumber(saved.model, saved.vocab, dataset.vocab)
-    output.note(f"{int((~model.is_known).sum()):,} of {dataset.num_entities:,} entities are new to the model.")
-    return ModelScorer(model, index, everybody(model, index))
+    output.note(f"{int((~model.is_trained).sum()):,} of {dataset.num_entities:,} entities are new to the model.")
+    return ModelScorer(model, index, place_all(model, index))

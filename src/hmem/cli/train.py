@@ -117,7 +117,7 @@ def _trained_moment(out: Path) -> int | None:
 
 def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, overwrite: bool) -> "State | None":
     """Make the folder ready: a new run, or the state of the one to go on with."""
-    from hmem.config import to_dict
+    from hmem.config import Config, from_dict, to_dict
     from hmem.model.checkpoint import read_tensors
     from hmem.runs.folder import LOG, RUN, STATE
     from hmem.training.state import State
@@ -127,6 +127,7 @@ def _prepare(out: Path, run: dict[str, Any], config: "Config", resume: bool, ove
         if not (out / STATE).exists():
             raise CheckpointError(f"{out}: no interrupted run to go on with (no {STATE})")
         before = json.loads((out / RUN).read_text(encoding="utf-8"))
+        before["config"] = to_dict(from_dict(Config, before["config"]))  # perhaps of an earlier version
         if before != run:
             raise ConfigError(f"{out}: the interrupted run had {_difference(before, run)}; give the same to go on")
         return State.from_tensors(*read_tensors(out / STATE))

@@ -52,7 +52,7 @@ def mine_paths(graph: Neighborhoods, per_role: int, steps: int = 2, seed: int = 
     left out of its own proof."""
     base = graph.num_roles + 1
     if base ** (steps + 1) * CHUNK >= 2**63:  # a rule of a fact is one integer
-        raise ConfigError(f"path_steps={steps} is too many for {graph.num_relations:,} relations; try {steps - 1}")
+        raise ConfigError(f"paths.steps={steps} is too many for {graph.num_relations:,} relations; try {steps - 1}")
     rng = np.random.default_rng(seed)
     sample = _sample_facts(graph, max(FACTS_PER_ROLE, FACTS // max(1, graph.num_roles)), rng)
     keys, hits = _count_hits(graph, sample, steps)

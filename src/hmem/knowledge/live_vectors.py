@@ -17,7 +17,7 @@ from hmem.knowledge.live_graph import BLOCK, LiveGraph
 from hmem.memory.superpose import Edges
 from hmem.model.hmem import HMem
 from hmem.model.index import LiveIndex
-from hmem.model.placing import knows_kinds, place, place_by_roles
+from hmem.model.placing import can_place_by_roles, place, place_by_roles
 from hmem.model.vectors import Vectors
 
 MANY = 16  # newcomers from which on it pays to place them together
@@ -35,9 +35,9 @@ class LiveVectors:
     def __init__(self, model: HMem, live: LiveGraph) -> None:
         self.model, self.live = model, live
         self._trained = model.embeddings()
-        self._is_known: Bool[np.ndarray, " E"] = model.is_known.cpu().numpy()
-        self._knows_kinds = knows_kinds(model)
-        self._rows, self._placed = self._trained.entities, model.is_known
+        self._is_known: Bool[np.ndarray, " E"] = model.is_trained.cpu().numpy()
+        self._can_place_by_roles = can_place_by_roles(model)
+        self._rows, self._placed = self._trained.entities, model.is_trained
         self._lengths = self._rows.square().sum(1)
         if not self._is_known.all():
             self._make_room(live.num_trained)
@@ -95,7 +95,7 @@ class LiveVectors:
         edges = self._edges(ids)
         near = self._near(edges)
         rows, placed = place_each(self.model, near, self._trained), near.degree > 0
-        if self._knows_kinds:
+        if self._can_place_by_roles:
             rows = torch.where(placed[:, None], rows, place_by_roles(self.model, edges))
             placed = edges.degree > 0
         self._rows[ids], self._placed[ids] = rows, placed
@@ -107,7 +107,7 @@ class LiveVectors:
         near = self._near(edges)
         if len(near.query):
             return place(self.model, near, self._trained)[0]
-        return place_by_roles(self.model, edges)[0] if self._knows_kinds and len(edges.query) else None
+        return place_by_roles(self.model, edges)[0] if self._can_place_by_roles and len(edges.query) else None
 
     def _edges(self, entities: Int[Tensor, " B"]) -> Edges:
         return LiveIndex(self.live.graph, self.live.width, self.model.device).lookup(entities)
@@ -115,7 +115,7 @@ class LiveVectors:
     def _near(self, edges: Edges) -> Edges:
         """The edges that lead to somebody whom training placed."""
         is_trained = edges.fillers < self.live.num_trained
-        known = self.model.is_known.index_select(0, edges.fillers.clamp_max(self.live.num_trained - 1))
+        known = self.model.is_trained.index_select(0, edges.fillers.clamp_max(self.live.num_trained - 1))
         return edges.select(is_trained & known)
 
     def _make_room(self, capacity: int) -> None:

@@ -25,7 +25,7 @@ from hmem.knowledge.ranked import Ranked, first, merged, unjudged
 from hmem.model.hmem import HMem
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import LiveIndex
-from hmem.model.query import NOBODY, Query
+from hmem.model.query import NO_TARGET, Query
 
 MOST_SCORES = 8_000_000  # questions × candidates in one pass through the model: 32 MB
 MOST_EDGES = 250_000  # of the asked entities, in one pass
@@ -67,12 +67,12 @@ class Predictor:
         # Every question, and once more for each stored answer that is listed, without the fact that gives it.
         questions = np.arange(len(stored))
         asked = np.concatenate([questions, np.repeat(questions, counts)])
-        targets = np.concatenate([np.full(len(stored), NOBODY), *listed])
+        targets = np.concatenate([np.full(len(stored), NO_TARGET), *listed])
         old = unjudged(targets[len(stored) :], known=True)
         new: dict[int, Ranked] = {}
         for place, row, chances in self.withheld(entities[asked], roles[asked], targets):
             question = int(asked[place])
-            if targets[place] != NOBODY:
+            if targets[place] != NO_TARGET:
                 self._judge(old, place - len(stored), row, chances, stored[question])
             else:
                 row[torch.from_numpy(stored[question]).to(row.device)] = -torch.inf
@@ -120,7 +120,7 @@ class Predictor:
             index = LiveIndex(self.live.graph, len(vectors.entities), self.model.device)
             query = Query(*(torch.from_numpy(part[rows].astype(np.int64)).to(index.device) for part in columns))
             with torch.inference_mode():
-                scores, chances = self.model.scores_and_chances(query, index, vectors)
+                scores, chances = self.model.scores_and_log_alone(query, index, vectors)
             yield rows, scores, chances
 
     def withheld(
@@ -128,13 +128,14 @@ class Predictor:
     ) -> Iterator[tuple[int, Float[Tensor, " W"], Float[Tensor, " W"]]]:
         """The same for each question, by its place, without the stored fact that gives its target; in any order.
 
-        With NOBODY as its target a question is asked as it is. A model can withhold a fact from the memory that is
+        With NO_TARGET as its target a question is asked as it is. A model can withhold a fact from the memory that is
         asked. But where training did not place both ends, the fact also helped to place them; then it is taken out of
         the graph for a while.
         """
         ends = zip(entities.tolist(), targets.tolist(), strict=True)
         has = self.vectors.has_trained
-        trained = np.array([target == NOBODY or (has(entity) and has(target)) for entity, target in ends], dtype=bool)
+        is_trained = [target == NO_TARGET or (has(entity) and has(target)) for entity, target in ends]
+        trained = np.array(is_trained, dtype=bool)
         easy = np.flatnonzero(trained)
         for rows, scores, chances in self.passes(entities[easy], roles[easy], targets[easy]):
             yield from zip(easy[rows].tolist(), scores, chances, strict=True)

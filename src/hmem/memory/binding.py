@@ -127,5 +127,6 @@ def _from_spectrum(spectrum: Complex[Tensor, "*batch half"], dim: int) -> Float[
 
 def _require_equal_dims(binding: Binding, entity_dim: int, relation_dim: int) -> None:
     if relation_dim != entity_dim:
-        name = type(binding).__name__
-        raise ConfigError(f"relation_dim={relation_dim} must equal entity_dim={entity_dim} for {name}")
+        expected = f"equal entity_dim={entity_dim} for {type(binding).__name__}"
+        problem = f"relation_dim={relation_dim} must {expected}"
+        raise ConfigError(problem, option="relation_dim", found=relation_dim, expected=expected)

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from hmem.config import MARGIN
 from hmem.errors import ConfigError
 from hmem.memory.conjugate_gradient import SolveReport, solve, steps_needed, warn_if_unconverged
 
@@ -67,7 +68,7 @@ class Completion(nn.Module):
         memory_dim: int,
         entity_dim: int,
         stiffness: float,
-        margin: float = 0.25,
+        margin: float = MARGIN,
         local: bool = True,
         tolerance: float = 1e-6,
         max_steps: int | None = None,
@@ -120,15 +121,7 @@ class NoCompletion(nn.Module):
 
 
 def make_completion(
-    memory_dim: int,
-    entity_dim: int,
-    stiffness: float,
-    margin: float = 0.25,
-    local: bool = True,
-    tolerance: float = 1e-6,
-    max_steps: int | None = None,
+    memory_dim: int, entity_dim: int, stiffness: float, local: bool = True
 ) -> Completion | NoCompletion:
     """The completion for a stiffness λ, which may be `math.inf`."""
-    if math.isinf(stiffness):
-        return NoCompletion()
-    return Completion(memory_dim, entity_dim, stiffness, margin, local, tolerance, max_steps)
+    return NoCompletion() if math.isinf(stiffness) else Completion(memory_dim, entity_dim, stiffness, local=local)

@@ -36,7 +36,7 @@ class SolveReport:
 
 
 def warn_if_unconverged(report: SolveReport) -> None:
-    """Says so if any query's residual is above the tolerance, or is not a number. Synchronises with the device."""
+    """Says so if any query's residual is above the tolerance, or is not a number. Synchronizes with the device."""
     unsolved = int((~(report.residual <= report.tolerance)).sum())
     if unsolved:
         worst = float(report.residual.max())  # NaN if any is
@@ -139,7 +139,7 @@ class _Solve(Function):
 
 
 def _count(steps: Tensor, max_steps: int) -> int:
-    """The number of steps taken; elsewhere than on a CPU they are always all taken, and nobody has to ask."""
+    """The number of steps taken; elsewhere than on a CPU all are taken, and nothing has to wait for the device."""
     return int(steps) if steps.device.type == "cpu" else max_steps
 
 

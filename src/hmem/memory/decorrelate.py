@@ -7,8 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hmem.errors import ConfigError
-
 NEWTON_STEPS = 24  # enough while shrinkage is no less than 1e-6 of ‖Σ̂‖_F; each early step gains a factor 2.25
 
 
@@ -26,10 +24,6 @@ class Whitening:
 
     shrinkage: float = 0.2
     method: Literal["auto", "eigh", "newton-schulz"] = "auto"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.shrinkage <= 1:
-            raise ConfigError(f"shrinkage={self.shrinkage} must lie in (0, 1]")
 
     @torch.no_grad()
     def statistics(

@@ -22,14 +22,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from hmem.memory.counting import log_odds_table
+from hmem.memory.log_odds import log_odds_table
 from hmem.memory.superpose import Edges
 from hmem.memory.weighting import edge_products
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Copied:
-    """How much of the answer each slot gives to its filler by itself, and how much is left to the next channel."""
+class Recalled:
+    """What an exact channel gives to the filler of each slot, and what it leaves to the next channel."""
 
     log_edge: Float[Tensor, " N"]  # log p_c; −∞ for a slot that is not there
     log_null: Float[Tensor, " B"]  # log p_null
@@ -46,7 +46,7 @@ class Copied:
         return torch.logaddexp(log_rest + self.log_null[:, None], self._spread(log_rest))
 
     def by_itself(self, like: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
-        """log p_x / (p_x + p_null) with p_x = Σ_{c: e_c = x} p_c: what the slots of x say if nobody else has any."""
+        """log p_x / (p_x + p_null) with p_x = Σ_{c: e_c = x} p_c: what the slots of x say, whatever its rivals have."""
         log_copied = self._spread(like)
         return log_copied - torch.logaddexp(log_copied, self.log_null[:, None])
 
@@ -59,14 +59,20 @@ class Copied:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Seen:
-    """What the dense channel knows of a batch of queries, without gradients."""
+class DenseView:
+    """What the exact channels may read of the dense one. It has no gradients: they never move it."""
 
     entities: Float[Tensor, "E de"]
     lengths: Float[Tensor, " E"]  # ‖e_x‖²
     retrieved: Float[Tensor, "B de"]
     temperature: Float[Tensor, ""]
-    own: Float[Tensor, " roles"] | None = None  # what is added for the asked entity as its own answer
+    self_bias: Float[Tensor, " roles"] | None = None  # s_q
+
+    def with_self_bias(
+        self, logits: Float[Tensor, " N"], is_asked: Bool[Tensor, " N"], roles: Int[Tensor, " N"]
+    ) -> Float[Tensor, " N"]:
+        """The logits, with s_q added to those of slots that lead back to the asked entity."""
+        return logits if self.self_bias is None else logits + is_asked * self.self_bias.index_select(0, roles)
 
 
 class Liking(nn.Module):
@@ -81,12 +87,12 @@ class Liking(nn.Module):
         self.trust = nn.Parameter(torch.zeros(num_roles))
 
     def forward(
-        self, query_roles: Int[Tensor, " B"], fillers: Int[Tensor, " N"], query: Int[Tensor, " N"], seen: Seen
+        self, query_roles: Int[Tensor, " B"], fillers: Int[Tensor, " N"], query: Int[Tensor, " N"], dense: DenseView
     ) -> Float[Tensor, " N"]:
-        trust = seen.temperature * self.trust.index_select(0, query_roles)  # (B,) β τ
-        wanted = self.taste.index_select(0, query_roles) + 2 * trust[:, None] * seen.retrieved  # (B, de)
-        lengths = seen.lengths.index_select(0, fillers)  # (N,) ‖e_c‖²
-        return edge_products(wanted, seen.entities, query, fillers) - trust.index_select(0, query) * lengths
+        trust = dense.temperature * self.trust.index_select(0, query_roles)  # (B,) β τ
+        wanted = self.taste.index_select(0, query_roles) + 2 * trust[:, None] * dense.retrieved  # (B, de)
+        lengths = dense.lengths.index_select(0, fillers)  # (N,) ‖e_c‖²
+        return edge_products(wanted, dense.entities, query, fillers) - trust.index_select(0, query) * lengths
 
 
 class ExactChannel(nn.Module):
@@ -111,11 +117,11 @@ class ExactChannel(nn.Module):
         query_roles: Int[Tensor, " B"],
         edges: Edges,
         absent: Bool[Tensor, " N"],
-        seen: Seen,
-    ) -> Copied:
-        """`absent` marks edges that must not be copied: withheld, dropped, or another known answer."""
+        dense: DenseView,
+    ) -> Recalled:
+        """`absent` marks edges that must not be copied: withheld, or leading to a stored answer."""
         pair = query_roles.index_select(0, edges.query) * len(self.affinity) + edges.roles
-        suits = self.liking(query_roles, edges.fillers, edges.query, seen)  # (N,)
+        suits = self.liking(query_roles, edges.fillers, edges.query, dense)  # (N,)
         logits = self.affinity.flatten().gather(0, pair) + suits  # (N,)
         return copy(logits, self.null.index_select(0, query_roles), absent, edges.fillers, edges.query)
 
@@ -126,11 +132,11 @@ def copy(
     absent: Bool[Tensor, " N"],
     fillers: Int[Tensor, " N"],
     query: Int[Tensor, " N"],
-) -> Copied:
+) -> Recalled:
     """The softmax over the slots of each query and its null slot."""
     logits = logits.masked_fill(absent, -torch.inf)
     log_total = torch.logaddexp(segment_logsumexp(logits, query, len(null)), null)
-    return Copied(logits - log_total.index_select(0, query), null - log_total, fillers, query)
+    return Recalled(logits - log_total.index_select(0, query), null - log_total, fillers, query)
 
 
 def segment_logsumexp(

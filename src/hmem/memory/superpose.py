@@ -81,6 +81,45 @@ class Edges:
         return torch.arange(self.num_queries, dtype=self.query.dtype, device=self.query.device)
 
 
+@dataclass(frozen=True, eq=False)
+class Superposition:
+    """The memories M_b = Σ_c w_c · bind(r_c, e_c) of a batch, each built only where it is needed whole."""
+
+    binding: Binding
+    edges: Edges
+    weights: Float[Tensor, " N"]
+    role_vectors: Float[Tensor, "roles dr"]
+    entity_vectors: Float[Tensor, "E de"]
+
+    @cached_property
+    def state(self) -> Float[Tensor, "B D"]:
+        return superpose(self.binding, self.edges, self.weights, self.role_vectors, self.entity_vectors)
+
+    def unbind(self, roles: Int[Tensor, " B"]) -> Float[Tensor, "B de"]:
+        """unbind(r_q, M_b). Of tensor products it is Σ_c w_c (r_q·r_c) e_c, and no memory is built."""
+        if not isinstance(self.binding, TensorProduct):
+            return self.binding.unbind(self.role_vectors.index_select(0, roles), self.state)
+        alike = self.role_vectors @ self.role_vectors.mT  # (2R, 2R) r_q·r_c
+        pair = roles.index_select(0, self.edges.query) * len(alike) + self.edges.roles
+        return recall(self.edges, self.weights, alike.flatten().gather(0, pair), self.entity_vectors)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryState:
+    """The memories of a batch as plain vectors: completed, or learned."""
+
+    binding: Binding
+    state: Float[Tensor, "B D"]
+    role_vectors: Float[Tensor, "roles dr"]
+
+    def unbind(self, roles: Int[Tensor, " B"]) -> Float[Tensor, "B de"]:
+        """unbind(r_q, M_b)."""
+        return self.binding.unbind(self.role_vectors.index_select(0, roles), self.state)
+
+
+Memory = Superposition | MemoryState
+
+
 def superpose(
     binding: Binding,
     edges: Edges,

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from hmem.memory.counting import log_odds_table
+from hmem.memory.log_odds import log_odds_table
 from hmem.memory.superpose import DENSE_LIMIT, Edges
 
 Method = Literal["auto", "dense", "rows"]

@@ -10,10 +10,10 @@ from hmem.graph.names import Vocabulary
 def model_card(preset: str, dataset: str, config: Config, vocab: Vocabulary, metrics: dict[str, Any]) -> str:
     rows = [
         f"| {report['split']} | {report['graph']} | {protocol} | "
-        + " | ".join(f"{figures[f'both.realistic.{key}']:.3f}" for key in FIGURES)
+        + " | ".join(f"{metrics_of[f'both.realistic.{key}']:.3f}" for key in METRICS)
         + " |"
         for report in metrics.get("reports", [])
-        for protocol, figures in report["protocols"].items()
+        for protocol, metrics_of in report["protocols"].items()
     ]
     table = "\n".join(["| split | graph | protocol | MRR | H@1 | H@3 | H@10 |", "|---|---|---|---|---|---|---|", *rows])
     return f"""---
@@ -36,4 +36,4 @@ Filtered ranks, ties shared (realistic), both sides.
 """
 
 
-FIGURES = ("inverse_harmonic_mean_rank", "hits_at_1", "hits_at_3", "hits_at_10")
+METRICS = ("inverse_harmonic_mean_rank", "hits_at_1", "hits_at_3", "hits_at_10")

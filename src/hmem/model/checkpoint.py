@@ -9,6 +9,7 @@ README.md            a model card
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass, field
@@ -20,15 +21,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from hmem.config import Config, from_dict, to_dict
-from hmem.errors import CheckpointError, ConfigError
+from hmem.config import Config, from_dict, to_dict, upgraded
+from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.graph.names import Vocabulary
 from hmem.model.card import model_card
 from hmem.model.hmem import HMem
 
-FORMAT = 2
+FORMAT = 3
 SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then
+BEFORE_3 = {"is_known": "is_trained"}  # tensors that had another name
 NOUNS: dict[type, str] = {dict: "an object", int: "a whole number"}
+WITHOUT_METRICS = Hint(text="without the file the model can still be used")
 ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -70,14 +73,13 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
     vocab = Vocabulary(_read_names(folder / "entities.tsv"), _read_names(folder / "relations.tsv"))
     for kind, names in (("entities", vocab.entities), ("relations", vocab.relations)):
         if len(names) != settings[f"num_{kind}"]:
-            raise CheckpointError(
-                f"{folder / kind}.tsv: expected {settings[f'num_{kind}']:,} names, found {len(names):,}; "
-                "is it from another model?"
-            )
+            problem = f"expected {settings[f'num_{kind}']:,} names, found {len(names):,}; is it from another model?"
+            raise CheckpointError(problem, path=folder / f"{kind}.tsv", found=len(names))
     try:
-        config = from_dict(Config, settings["config"])
+        config = from_dict(Config, upgraded(settings["config"], is_trained=True))
     except ConfigError as error:
-        raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
+        parts = {name: getattr(error, name) for name in ("option", "found", "expected", "suggestions")}
+        raise CheckpointError(error.problem, path=folder / "config.json", **parts) from error
     model = HMem(config.memory, len(vocab.entities), len(vocab.relations))
     _load_weights(model, folder / "model.safetensors", SINCE_2 if settings["format"] < 2 else ())
     return SavedModel(
@@ -96,9 +98,16 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except FileNotFoundError as error:
-        raise CheckpointError(f"{path}: no such file; a model folder has config.json and model.safetensors") from error
+        problem = "no such file; a model folder has config.json and model.safetensors"
+        raise CheckpointError(problem, path=path) from error
     except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a whole safetensors file ({error}); copy it again") from error
+        hint = Hint(text="copy it again")
+        raise CheckpointError(f"not a whole safetensors file ({error})", path=path, hint=hint) from error
+
+
+def with_todays_names(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a model, under the names that its tensors have now."""
+    return {BEFORE_3.get(name, name): value for name, value in weights.items()}
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
@@ -108,8 +117,9 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
         save_file(tensors, beside, metadata=metadata)
     except SafetensorError as error:  # a full disk, for one
         beside.unlink(missing_ok=True)
-        raise CheckpointError(f"{path}: could not be written ({error}); what was there before is untouched") from error
-    os.chmod(beside, 0o644)  # safetensors lets nobody else read it
+        problem = f"could not be written ({error}); what was there before is untouched"
+        raise CheckpointError(problem, path=path) from error
+    os.chmod(beside, 0o644)  # safetensors makes it readable for its owner only
     os.replace(beside, path)
 
 
@@ -140,19 +150,23 @@ def _write(folder: Path, saved: SavedModel) -> None:
 def _read_settings(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
-        raise CheckpointError(f"{folder}: not a model folder (no config.json); `hmem train DATA --out DIR` makes one")
+        hint = Hint(text="make one", command="hmem train DATA --out DIR")
+        raise CheckpointError("not a model folder (no config.json)", path=folder, hint=hint)
     try:
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         version = settings["format"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: not the settings of a model ({error!r})") from error
+        raise CheckpointError(f"not the settings of a model ({error!r})", path=path) from error
     if not isinstance(version, int) or version > FORMAT:
-        raise CheckpointError(f"{path}: format {version}, this hmem knows up to {FORMAT}; upgrade hmem")
+        problem, hint = f"format {version}, this hmem reads up to {FORMAT}", Hint(text="upgrade hmem")
+        raise CheckpointError(problem, path=path, found=version, expected=f"up to {FORMAT}", hint=hint)
     for name, kind in (("config", dict), ("num_entities", int), ("num_relations", int)):
         if name not in settings:
-            raise CheckpointError(f"{path}: {name} is missing")
+            raise CheckpointError(f"{name} is missing", path=path, option=name)
         if not isinstance(settings[name], kind):
-            raise CheckpointError(f"{path}: {name} is {settings[name]!r}, expected {NOUNS[kind]}")
+            found, expected = settings[name], NOUNS[kind]
+            problem = f"{name} is {found!r}, expected {expected}"
+            raise CheckpointError(problem, path=path, option=name, found=found, expected=expected)
     return settings
 
 
@@ -162,9 +176,9 @@ def _read_metrics(path: Path) -> dict[str, Any]:
     try:
         metrics = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CheckpointError(f"{path}: not JSON ({error}); without the file the model can still be used") from error
+        raise CheckpointError(f"not JSON ({error})", path=path, hint=WITHOUT_METRICS) from error
     if not isinstance(metrics, dict):
-        raise CheckpointError(f"{path}: expected an object; without the file the model can still be used")
+        raise CheckpointError("expected an object", path=path, hint=WITHOUT_METRICS)
     return metrics
 
 
@@ -172,29 +186,30 @@ def _read_names(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise CheckpointError(f"{path}: no such file; without the names of its ids a model cannot be used") from error
+        raise CheckpointError("no such file; without the names of its ids a model cannot be used", path=path) from error
     except UnicodeDecodeError as error:
-        raise CheckpointError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+        raise CheckpointError(f"not UTF-8 text ({error.reason} at byte {error.start})", path=path) from error
     return [_unescaped(line) for line in text.split("\n")[:-1]]
 
 
-def _load_weights(model: HMem, path: Path, unknown_then: tuple[str, ...]) -> None:
-    tensors, _ = read_tensors(path)
+def _load_weights(model: HMem, path: Path, absent_then: tuple[str, ...]) -> None:
+    tensors = with_todays_names(read_tensors(path)[0])
     expected = model.state_dict()
     for name, value in expected.items():
-        if name in unknown_then:
+        if name in absent_then:
             tensors.setdefault(name, torch.zeros_like(value))
         if name not in tensors:
-            raise CheckpointError(f"{path}: the tensor {name} is missing")
+            raise CheckpointError(f"the tensor {name} is missing", path=path)
         if tensors[name].shape != value.shape or tensors[name].dtype != value.dtype:
             found, wanted = tensors[name], value
             raise CheckpointError(
-                f"{path}: {name} has shape {tuple(found.shape)} of {found.dtype}, "
-                f"expected {tuple(wanted.shape)} of {wanted.dtype}; config.json and the weights do not belong together"
+                f"{name} has shape {tuple(found.shape)} of {found.dtype}, expected {tuple(wanted.shape)} of "
+                f"{wanted.dtype}; config.json and the weights do not belong together",
+                path=path,
             )
     extra = sorted(set(tensors) - set(expected))
     if extra:
-        raise CheckpointError(f"{path}: unexpected tensor {extra[0]}")
+        raise CheckpointError(f"unexpected tensor {extra[0]}", path=path)
     model.load_state_dict(tensors)
 
 
@@ -203,12 +218,5 @@ def _escaped(name: str) -> str:
 
 
 def _unescaped(line: str) -> str:
-    if "\\" not in line:
-        return line
-    plain, position = [], 0
     codes = {code[1]: character for character, code in ESCAPES.items()}
-    while position < len(line):
-        escape = line[position] == "\\" and position + 1 < len(line)
-        plain.append(codes.get(line[position + 1], line[position + 1]) if escape else line[position])
-        position += 2 if escape else 1
-    return "".join(plain)
+    return re.sub(r"\\(.)", lambda found: codes.get(found[1], found[1]), line)

@@ -11,17 +11,18 @@ as well: what each edge to it was copied with, what each longer path to it gave 
 dense channel.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from hmem.errors import ConfigError
-from hmem.model.explicit import Attended, ExplicitMemory
+from hmem.model.explicit import ExplicitMemory, WeightedEdges
 from hmem.model.hmem import HMem
 from hmem.model.index import Index
-from hmem.model.query import Query, leads_to_other_answer
+from hmem.model.query import Query
+from hmem.model.scoring import Answer, log_p, log_softmax
 from hmem.model.vectors import Vectors
 
 CHUNK = 4096  # edges taken apart at a time
@@ -41,7 +42,7 @@ class Explanation:
     rest: float  # −τ‖e_x‖² − τ‖e_o‖², and s_q for the asked entity itself
     copied: Float[Tensor, " K"]  # the probability each edge gives to the answer by itself
     path_roles: Int[Tensor, "P L"]  # the roles of each walk to the answer, step by step; −1 after the last
-    path_nodes: Int[Tensor, "P L"]  # and whom each step reaches
+    path_nodes: Int[Tensor, "P L"]  # and the entity that each step reaches
     reached: Float[Tensor, " P"]  # the probability each walk gives to the answer
     dense_share: float  # the probability that came through the dense channel
     score: float  # as the model ranks it
@@ -49,17 +50,6 @@ class Explanation:
     @property
     def dense_score(self) -> float:
         return float(self.matches.sum()) + self.completion + self.usual + self.rest
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Recalled:
-    """What the exact channels make of an answer."""
-
-    copied: Float[Tensor, " K"]
-    path_roles: Int[Tensor, "P L"]
-    path_nodes: Int[Tensor, "P L"]
-    reached: Float[Tensor, " P"]
-    dense_share: float
 
 
 @torch.inference_mode()
@@ -71,50 +61,43 @@ def explain(
         raise ConfigError("an implicit memory has no stored facts to explain an answer with; train an explicit one")
     vectors = vectors or model.embeddings()
     query = Query(*(torch.tensor([value], device=model.device) for value in (entity, role)))
-    identity = model.identify(query, vectors)
-    attended = model.memory.attend(query, graph, identity, vectors, None)
-    truth, asked = vectors.entities[answer], vectors.roles[role : role + 1]  # (de,), (1, dr)
-    factor = 2 * model.log_temperature.exp()
-    memory = model.memory.assemble(query, attended, vectors)  # (1, D)
-    unbound = model.binding.unbind(asked, model.completion(memory, identity))  # (1, de)
-    retrieved, wanted, usual = unbound, truth, torch.zeros_like(truth)
+    found = model.answer(query, graph, vectors)
+    dense = model.dense.scores(query, found.retrieved, vectors)  # (1, E)
+    truth, factor = vectors.entities[answer], 2 * model.dense.temperature  # (de,)
+    wanted, usual = truth, torch.zeros_like(truth)
     if model.readout is not None:
-        retrieved = model.readout(unbound, query.role, attended.load)
-        wanted = model.readout.back(truth[None], query.role, attended.load)[0]  # (de,)
+        wanted = model.readout.back(truth[None], query.role, found.weighted.load)[0]  # (de,)
         usual = model.readout.usual[role]  # (de,)
-    dense = model.compare(retrieved, vectors.entities, vectors.lengths)  # (1, E)
-    model.judge_own_(dense, query)
-    own = float(model.own[role]) if model.own is not None and answer == entity else 0.0
-    if vectors.placed is not None:
-        dense = dense.masked_fill(~vectors.placed, -torch.inf)
-    recalled = _recalled(model, graph, query, attended, vectors, retrieved, dense, answer)
-    total = recalled.copied.sum() + recalled.reached.sum() + recalled.dense_share
+    added = found.completed.unbind(query.role) - found.memory.unbind(query.role)  # (1, de)
+    self_bias = float(model.own[role]) if model.own is not None and answer == entity else 0.0
+    edges = found.weighted.edges
+    path_roles, path_nodes, reached = _walks_to(model, found, answer)
     return Explanation(
-        roles=attended.edges.roles,
-        fillers=attended.edges.fillers,
-        weights=attended.weights,
-        matches=factor * _matches(model, attended, vectors, asked, wanted),
-        completion=float(factor * ((unbound - model.binding.unbind(asked, memory)) @ wanted)),
+        roles=edges.roles,
+        fillers=edges.fillers,
+        weights=found.weighted.weights,
+        matches=factor * _matches(model, found.weighted, vectors, query, wanted),
+        completion=float(factor * (added @ wanted)),
         usual=float(factor * (usual @ truth)),
-        rest=float(-factor / 2 * (truth.square().sum() + retrieved.square().sum())) + own,
-        copied=recalled.copied,
-        path_roles=recalled.path_roles,
-        path_nodes=recalled.path_nodes,
-        reached=recalled.reached,
-        dense_share=recalled.dense_share,
-        score=float(dense[0, answer] if model.exact is None else torch.log(total)),
+        rest=float(-factor / 2 * (truth.square().sum() + found.retrieved.square().sum())) + self_bias,
+        copied=_copied(found) * (edges.fillers == answer),
+        path_roles=path_roles,
+        path_nodes=path_nodes,
+        reached=reached,
+        dense_share=_dense_share(found, query, dense, answer),
+        score=float(log_p(found, query, dense)[0, answer]),
     )
 
 
 def _matches(
-    model: HMem, attended: Attended, vectors: Vectors, asked: Float[Tensor, "1 dr"], wanted: Float[Tensor, " de"]
+    model: HMem, weighted: WeightedEdges, vectors: Vectors, query: Query, wanted: Float[Tensor, " de"]
 ) -> Float[Tensor, " K"]:
     """unbind(r_q, w_c bind(r_c, e_c))·wanted for each edge, some at a time: a hub's bindings would fill the memory."""
-    parts = []
+    parts, asked = [], vectors.roles[query.role]  # (1, dr)
     for roles, fillers, weights in zip(
-        torch.split(attended.edges.roles, CHUNK),
-        torch.split(attended.edges.fillers, CHUNK),
-        torch.split(attended.weights, CHUNK),
+        torch.split(weighted.edges.roles, CHUNK),
+        torch.split(weighted.edges.fillers, CHUNK),
+        torch.split(weighted.weights, CHUNK),
         strict=True,
     ):
         bound = model.binding.bind(vectors.roles[roles], vectors.entities[fillers])  # (n, D)
@@ -123,33 +106,26 @@ def _matches(
     return torch.cat(parts)
 
 
-def _recalled(
-    model: HMem,
-    graph: Index,
-    query: Query,
-    attended: Attended,
-    vectors: Vectors,
-    retrieved: Float[Tensor, "1 de"],
-    dense: Float[Tensor, "1 E"],
-    answer: int,
-) -> _Recalled:
-    edges, no_path = attended.edges, attended.edges.roles.new_empty(0, 0)
-    nothing = _Recalled(torch.zeros_like(attended.weights), no_path, no_path, attended.weights.new_empty(0), 0.0)
-    if model.exact is None:
-        return nothing
-    stored, seen = leads_to_other_answer(query, edges), model.seen(vectors, retrieved)
-    first = model.exact(query.role, edges, attended.withheld | stored, seen)
-    found = replace(nothing, copied=first.log_edge.exp() * (edges.fillers == answer))
-    log_left = first.log_null  # (1,) what is left for the next channel
-    if model.paths is not None:
-        walks = model.paths.follow(query, edges, attended.withheld, graph)
-        second = model.paths(query, edges, walks, seen)
-        here = (walks.fillers == answer) & (second.log_edge > -torch.inf)
-        found = replace(
-            found,
-            path_roles=model.paths.steps.flatten(0, 1)[walks.rule[here]],
-            path_nodes=walks.nodes[here],
-            reached=(log_left + second.log_edge[here]).exp(),
-        )
-        log_left = log_left + second.log_null
-    return replace(found, dense_share=float((log_left + model.normalize(dense, query, edges)[:, answer]).exp()))
+def _copied(found: Answer) -> Float[Tensor, " K"]:
+    """p_c of each edge; zero without the exact channel."""
+    return torch.zeros_like(found.weighted.weights) if found.copied is None else found.copied.log_edge.exp()
+
+
+def _walks_to(
+    model: HMem, found: Answer, answer: int
+) -> tuple[Int[Tensor, "P L"], Int[Tensor, "P L"], Float[Tensor, " P"]]:
+    """The roles and nodes of each walk to the answer, and the probability p_null · p_p that it gives."""
+    if model.paths is None or found.copied is None or found.walks is None or found.reached is None:
+        no_walk = found.weighted.edges.roles.new_empty(0, 0)
+        return no_walk, no_walk, found.retrieved.new_empty(0)
+    here = (found.walks.fillers == answer) & (found.reached.log_edge > -torch.inf)
+    path_roles = model.paths.steps.flatten(0, 1)[found.walks.rule[here]]
+    return path_roles, found.walks.nodes[here], (found.copied.log_null + found.reached.log_edge[here]).exp()
+
+
+def _dense_share(found: Answer, query: Query, dense: Float[Tensor, "1 E"], answer: int) -> float:
+    """p_null · p'_null · softmax(x); zero without the exact channel."""
+    if found.copied is None:
+        return 0.0
+    log_left = found.copied.log_null if found.reached is None else found.copied.log_null + found.reached.log_null
+    return float((log_left + log_softmax(dense, query, found.weighted.edges)[:, answer]).exp())

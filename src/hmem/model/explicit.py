@@ -1,4 +1,4 @@
-"""Explicit memories: assembled from an entity's edges, so they hold what is known now."""
+"""Explicit memories: assembled from an entity's edges, so they hold what is stored now."""
 
 from dataclasses import dataclass
 
@@ -9,21 +9,21 @@ from torch.nn.functional import logsigmoid
 
 from hmem.config import MemoryConfig
 from hmem.memory.binding import make_binding
-from hmem.memory.superpose import Edges, keep_strongest, recall, superpose
+from hmem.memory.superpose import Edges, Superposition, keep_strongest
 from hmem.memory.weighting import Weighting
 from hmem.model.index import Index
-from hmem.model.query import Drop, Query, unavailable
+from hmem.model.query import KEEP_ALL, Drop, Query, unavailable
 from hmem.model.vectors import Vectors
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Attended:
+class WeightedEdges:
     """The edges of the asked entities and how strongly each enters the memory."""
 
     edges: Edges
     log_weights: Float[Tensor, " N"]
     absent: Bool[Tensor, " N"]  # withheld or dropped: as if the edge were not there
-    withheld: Bool[Tensor, " N"]  # must not be known; the exact channels drop nothing else
+    withheld: Bool[Tensor, " N"]  # the asked fact and links hidden with it; the exact channels see the rest
 
     @property
     def weights(self) -> Float[Tensor, " N"]:
@@ -48,34 +48,27 @@ class ExplicitMemory(nn.Module):
         self.weighting: Weighting | None = None  # without it every edge weighs 1/degree
         if config.weighting == "learned":
             self.weighting = Weighting(
-                2 * num_relations, config.entity_dim, config.relation_dim, role_bias=config.role_bias
+                2 * num_relations, config.entity_dim, config.relation_dim, role_bias=config.role_bias is not None
             )
 
     def attend(
-        self, query: Query, graph: Index, identity: Float[Tensor, "B de"], vectors: Vectors, drop: Drop | None
-    ) -> Attended:
+        self, query: Query, graph: Index, identity: Float[Tensor, "B de"], vectors: Vectors, drop: Drop = KEEP_ALL
+    ) -> WeightedEdges:
         """Look the edges up and weigh them by what is asked."""
         edges = graph.lookup(query.entity)  # (N,) roles and fillers, without padding
         withheld = unavailable(query, edges, self.num_relations, drop)  # (N,)
         absent = withheld
-        if drop is not None and drop.neighbor > 0:
+        if drop.neighbor > 0:
             absent = absent | drop.noise.chosen(len(edges.query), drop.neighbor)
         if self.weighting is None:
             present = torch.zeros_like(identity[:, 0]).index_add(0, edges.query, (~absent).to(identity.dtype))  # (B,)
-            return Attended(edges, -present.clamp_min(1).log().index_select(0, edges.query), absent, withheld)
+            return WeightedEdges(edges, -present.clamp_min(1).log().index_select(0, edges.query), absent, withheld)
         log_weights = logsigmoid(self.weighting(identity, query.role, edges, vectors.roles, vectors.entities))
         if self.max_neighbors is not None:
             ranked = log_weights.exp().masked_fill(absent, 0.0)
             absent = absent | ~keep_strongest(edges, ranked, self.max_neighbors)
-        return Attended(edges, log_weights, absent, withheld)
+        return WeightedEdges(edges, log_weights, absent, withheld)
 
-    def assemble(self, query: Query, attended: Attended, vectors: Vectors) -> Float[Tensor, "B D"]:
+    def assemble(self, query: Query, weighted: WeightedEdges, vectors: Vectors) -> Superposition:
         """The superposition of the weighted bindings."""
-        return superpose(self.binding, attended.edges, attended.weights, vectors.roles, vectors.entities)
-
-    def recall(self, query: Query, attended: Attended, vectors: Vectors) -> Float[Tensor, "B de"]:
-        """The same memory of tensor products, unbound without being assembled: Σ_c w_c (r_q·r_c) e_c."""
-        edges = attended.edges
-        alike = vectors.roles @ vectors.roles.mT  # (2R, 2R)
-        pair = query.role.index_select(0, edges.query) * len(alike) + edges.roles
-        return recall(edges, attended.weights, alike.flatten().gather(0, pair), vectors.entities)
+        return Superposition(self.binding, weighted.edges, weighted.weights, vectors.roles, vectors.entities)

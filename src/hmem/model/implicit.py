@@ -8,7 +8,11 @@ from torch import Tensor, nn
 
 from hmem.config import MemoryConfig
 from hmem.memory.binding import make_binding
-from hmem.model.query import Query
+from hmem.memory.superpose import Edges, MemoryState
+from hmem.model.explicit import WeightedEdges
+from hmem.model.index import Index
+from hmem.model.query import KEEP_ALL, Drop, Query
+from hmem.model.vectors import Vectors
 
 
 class ImplicitMemory(nn.Module):
@@ -16,8 +20,17 @@ class ImplicitMemory(nn.Module):
 
     def __init__(self, config: MemoryConfig, num_entities: int) -> None:
         super().__init__()
-        memory_dim = make_binding(config.binding).memory_dim(config.entity_dim, config.relation_dim)
+        self.binding = make_binding(config.binding)
+        memory_dim = self.binding.memory_dim(config.entity_dim, config.relation_dim)
         self.state = nn.Parameter(torch.randn(num_entities, memory_dim) / math.sqrt(memory_dim))
 
-    def assemble(self, query: Query) -> Float[Tensor, "B D"]:
-        return self.state.index_select(0, query.entity)
+    def attend(
+        self, query: Query, graph: Index, identity: Float[Tensor, "B de"], vectors: Vectors, drop: Drop = KEEP_ALL
+    ) -> WeightedEdges:
+        """No edges: the graph is not looked at."""
+        none = query.entity.new_empty(0)
+        return WeightedEdges(Edges(none, none, none, len(query)), identity.new_empty(0), none.bool(), none.bool())
+
+    def assemble(self, query: Query, weighted: WeightedEdges, vectors: Vectors) -> MemoryState:
+        """The learned M_i of each asked entity."""
+        return MemoryState(self.binding, self.state.index_select(0, query.entity), vectors.roles)

@@ -58,10 +58,7 @@ class FrozenIndex:
     def follow(
         self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: Int[Tensor, " n"]
     ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
-        wanted = entities * self._num_roles + roles
-        low = torch.searchsorted(self._keys, wanted)
-        counts = torch.searchsorted(self._keys, wanted, right=True) - low
-        source, position = expand(low, counts.masked_fill(counts > most, 0))
+        source, position = _find(self._keys, entities * self._num_roles + roles, most)
         return source, self._fillers.index_select(0, position).long()
 
 
@@ -91,11 +88,17 @@ class LiveIndex:
         through, row = torch.unique(entities, return_inverse=True)
         edges = self.lookup(through)
         num_roles = self.graph.num_roles
-        keys, wanted = edges.query * num_roles + edges.roles, row * num_roles + roles
-        low = torch.searchsorted(keys, wanted)
-        counts = torch.searchsorted(keys, wanted, right=True) - low
-        source, position = expand(low, counts.masked_fill(counts > most, 0))
+        source, position = _find(edges.query * num_roles + edges.roles, row * num_roles + roles, most)
         return source, edges.fillers.index_select(0, position)
+
+
+def _find(
+    keys: Int[Tensor, " M"], wanted: Int[Tensor, " n"], most: Int[Tensor, " n"]
+) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
+    """Where the sorted `keys` equal each of `wanted`, as `expand` gives it; nowhere if it is more than `most` times."""
+    low = torch.searchsorted(keys, wanted)
+    counts = torch.searchsorted(keys, wanted, right=True) - low
+    return expand(low, counts.masked_fill(counts > most, 0))
 
 
 def expand(low: Int[Tensor, " n"], counts: Int[Tensor, " n"]) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:

@@ -8,7 +8,7 @@ softmax over all walks of the asked entity, with a null slot of its own, makes t
     ℓ_p = C'[q, (c₁, c₂, …)] + u'_q·e_y − β'_q τ‖e_o − e_y‖²        for a walk p that ends at y,
 
 which divides what the first one left over. It is unbinding repeatedly from one-hot memories, so it is as exact as the
-first step, follows every added or removed fact at once, and needs no vector of anybody new.
+first step, follows every added or removed fact at once, and needs no vectors of unseen entities.
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from hmem.graph.paths import MOST_AT_A_STEP, MOST_WAYS
-from hmem.memory.counting import log_odds
-from hmem.memory.exact import Copied, Liking, Seen, copy
+from hmem.memory.exact import DenseView, Liking, Recalled, copy
+from hmem.memory.log_odds import log_odds
 from hmem.memory.superpose import Edges
 from hmem.model.index import Index, expand
-from hmem.model.query import Query, is_other_answer, mirrored
+from hmem.model.query import Query, is_stored_answer, mirrored
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,9 +31,9 @@ class Walks:
 
     edge: Int[Tensor, " P"]  # the first step, as a place among the edges of the batch
     rule: Int[Tensor, " P"]  # row · K + column in the table of paths
-    nodes: Int[Tensor, "P L"]  # who is reached by each step; −1 after the last of a shorter path
+    nodes: Int[Tensor, "P L"]  # the entity that each step reaches; −1 after the last of a shorter path
     query: Int[Tensor, " P"]
-    fillers: Int[Tensor, " P"]  # who is reached in the end
+    fillers: Int[Tensor, " P"]  # the entity that is reached in the end
 
 
 class PathChannel(nn.Module):
@@ -87,13 +87,13 @@ class PathChannel(nn.Module):
             fillers=torch.cat([each[:, -1] for _, _, each in done]),
         )
 
-    def forward(self, query: Query, edges: Edges, walks: Walks, seen: Seen) -> Copied:
-        suits = self.liking(query.role, walks.fillers, walks.query, seen)  # (P,)
+    def forward(self, query: Query, edges: Edges, walks: Walks, dense: DenseView) -> Recalled:
+        """The softmax over all walks of each query; one that ends at a stored answer is left out."""
+        suits = self.liking(query.role, walks.fillers, walks.query, dense)  # (P,)
         logits = self.affinity.flatten().gather(0, walks.rule) + suits
-        if seen.own is not None:  # a walk may lead back to where it began
-            is_own = walks.fillers == query.entity.index_select(0, walks.query)
-            logits = logits + is_own * seen.own.index_select(0, query.role).index_select(0, walks.query)
-        stored = is_other_answer(query, edges, walks.query, walks.fillers)  # what is known already is no rival
+        leads_back = walks.fillers == query.entity.index_select(0, walks.query)
+        logits = dense.with_self_bias(logits, leads_back, query.role.index_select(0, walks.query))
+        stored = is_stored_answer(query, edges, walks.query, walks.fillers)
         return copy(logits, self.null.index_select(0, query.role), stored, walks.fillers, walks.query)
 
     def _first_steps(

@@ -1,23 +1,25 @@
-"""A vector for an entity that came after training, read off its own facts.
+"""A vector for an unseen entity, read off its own facts.
 
-Training gives a vector to every entity it meets. A later one has facts but no vector, so it could be asked about but
-would never be an answer. Its memory says where the vector should be: for the entities that do have one, the best
-linear map from memory to vector is found once, when training ends,
+Training gives a vector to every entity it meets. An unseen entity, which came later, has facts but no vector: it could
+be asked about but would never be an answer. Its memory says where the vector should be: for the trained entities the
+best linear map from memory to vector is found once, when training ends,
 
     A = argmin Σ_i ‖(M_i ⊕ 1) A − e_i‖² + κ s ‖A‖²      M_i = the mean of bind(r_c, e_c) over the edges of i
                                                         s = Σ_i ‖M_i‖²/D
 
-and a newcomer x stands at (M_x ⊕ 1) A. Newcomers usually have a few facts only, so most M_i of the fit are made of a
-few edges of their entity, drawn at random.
+and an unseen entity x is placed at (M_x ⊕ 1) A. Unseen entities usually have a few facts only, so most M_i of the fit
+are made of a few edges of their entity, drawn at random.
 
-A stranger has facts with other newcomers only, so its memory is made of nobody. It still plays its parts, as things of
-its kind do: a second map, found in the same way, takes how often it plays each role, n_xr, to where it stands,
+An entity all of whose neighbors are unseen has no memory to be placed by. The roles it plays still tell its kind: a
+second map, found in the same way, takes how often it plays each role, n_xr, to its vector,
 
     e_x = Σ_r log(1 + n_xr) k_r         K = argmin Σ_i ‖Σ_r log(1 + n_ir) k_r − e_i‖² + κ s ‖K‖²
 """
 
+from collections.abc import Iterator
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from hmem.memory.superpose import Edges, superpose
@@ -34,48 +36,56 @@ MOST_ROLES = 8_192  # for which the second map is sought: it takes a matrix of r
 
 
 def place(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B de"]:
-    """Where entities with these edges would stand; all fillers must have a vector. Without edges it is the mean."""
+    """The vectors of entities with these edges, whose fillers must all be trained. Without edges it is the mean."""
     return _memories(model, edges, vectors) @ model.placing
 
 
 def place_by_roles(model: HMem, edges: Edges) -> Float[Tensor, "B de"]:
-    """Where strangers with these edges would stand, whoever is at the other end; zero for one without edges."""
+    """The vectors of entities with these edges, by their roles alone; zero for an entity without edges."""
     bags = edges.bags
     counts = torch.bincount(bags.of_edge, minlength=len(bags.roles))  # (P,) n_xr
     terms = counts.to(model.kinds.dtype).log1p()[:, None] * model.kinds.index_select(0, bags.roles)  # (P, de)
     return terms.new_zeros(edges.num_queries, terms.shape[1]).index_add(0, bags.query, terms)
 
 
-def knows_kinds(model: HMem) -> bool:
-    """Whether strangers can be placed; not by models of a great many roles, or that older versions made."""
+def can_place_by_roles(model: HMem) -> bool:
+    """Whether the model has the second map; not with a great many roles, or if an older version made it."""
     return bool(model.kinds.any())
 
 
 @torch.inference_mode()
-def everybody(model: HMem, graph: Index) -> Vectors:
-    """A vector for everybody in a graph: as trained where the model knows them, elsewhere where their facts put them.
+def place_all(model: HMem, graph: Index) -> Vectors:
+    """A vector for every entity of a graph: the trained one, or for an unseen entity the one that its facts give.
 
-    Who has no facts has none, and is no candidate of the dense channel; the exact channels need no vectors.
+    An entity without facts has none, and is no candidate of the dense channel; the exact channels need no vectors.
     """
     vectors = model.embeddings()
-    rows, placed = vectors.entities.clone(), model.is_known.clone()
-    for some in torch.split((~model.is_known).nonzero().squeeze(1), BATCH):
-        edges = graph.lookup(some)
-        near = edges.select(model.is_known.index_select(0, edges.fillers))
-        has_known = near.degree > 0
-        rows[some] = torch.where(has_known[:, None], place(model, near, vectors), place_by_roles(model, edges))
-        placed[some] = (edges.degree > 0) if knows_kinds(model) else has_known
+    rows, placed = vectors.entities.clone(), model.is_trained.clone()
+    for some, found, is_placed in unseen_vectors(model, graph, model.is_trained, vectors):
+        rows[some], placed[some] = found, is_placed
     rows[~placed] = 0
     return Vectors(rows, vectors.roles, placed, rows.square().sum(1))
+
+
+def unseen_vectors(
+    model: HMem, graph: Index, is_trained: Bool[Tensor, " E"], vectors: Vectors
+) -> Iterator[tuple[Int[Tensor, " B"], Float[Tensor, "B de"], Bool[Tensor, " B"]]]:
+    """The entities that are not trained, some at a time, with their vectors and whether their facts give them one."""
+    for some in torch.split((~is_trained).nonzero().squeeze(1), BATCH):
+        edges = graph.lookup(some)
+        near = edges.select(is_trained.index_select(0, edges.fillers))
+        has_near = near.degree > 0
+        rows = torch.where(has_near[:, None], place(model, near, vectors), place_by_roles(model, edges))
+        yield some, rows, (edges.degree > 0) if can_place_by_roles(model) else has_near
 
 
 @torch.inference_mode()
 def fit_placing(model: HMem, graph: Index, seed: int = 0) -> None:
     """Find the maps A and K for a trained model and the graph it was trained on."""
     vectors = model.embeddings()
-    known = model.is_known.nonzero().squeeze(1)
+    trained = model.is_trained.nonzero().squeeze(1)
     generator = torch.Generator().manual_seed(seed_for("placing", seed))
-    sample = known[torch.randperm(len(known), generator=generator)[:MOST_ENTITIES].to(known.device)]
+    sample = trained[torch.randperm(len(trained), generator=generator)[:MOST_ENTITIES].to(trained.device)]
     by_memory = Squares(model.placing)
     by_roles = Squares(model.kinds) if len(model.kinds) <= MOST_ROLES else None
     for entities in torch.split(sample, BATCH):

@@ -41,9 +41,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "memory": {
             **TPR,
             **ASSEMBLED,
-            "exact": True,
-            "paths_per_role": 32,
-            "readout_maps": 4,
+            "exact": {"paths": {"per_role": 32}},
+            "readout": {"maps": 4},
             "own_bias": True,
             "identity": False,
         },
@@ -56,6 +55,6 @@ def preset(name: str) -> dict[str, Any]:
     """The settings of a preset, in the nested form that `--set` and settings files extend."""
     if name not in PRESETS:
         near = difflib.get_close_matches(name, PRESETS, n=1)
-        hint = f'; did you mean "{near[0]}"?' if near else f"; there are {', '.join(PRESETS)}"
-        raise ConfigError(f'no preset "{name}"{hint}')
+        there = "" if near else f"; there are {', '.join(PRESETS)}"
+        raise ConfigError(f'no preset "{name}"{there}', option="preset", found=name, suggestions=near)
     return PRESETS[name]

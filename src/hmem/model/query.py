@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hmem.memory.superpose import Edges
 
-NOBODY = -1  # as a target: nothing is withheld
+NO_TARGET = -1  # as a target: nothing is withheld
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,8 +63,11 @@ class Drop:
     memory: float = 0.0  # coordinates of the completed memory
     retrieved: float = 0.0  # coordinates of the retrieved vector
     neighbor: float = 0.0  # whole edges
-    identity: float = 0.0  # who is asked about
+    identity: float = 0.0  # the vector of the asked entity
     link: float = 0.0  # every edge between the two entities, not only the asked fact
+
+
+KEEP_ALL = Drop(noise=Noise(0, 0, torch.device("cpu")))
 
 
 def other_answers(query: Query, edges: Edges) -> tuple[Int[Tensor, " K"], Int[Tensor, " K"]]:
@@ -76,22 +79,17 @@ def other_answers(query: Query, edges: Edges) -> tuple[Int[Tensor, " K"], Int[Te
     return edges.query.index_select(0, place), edges.fillers.index_select(0, place)
 
 
-def leads_to_other_answer(query: Query, edges: Edges) -> Bool[Tensor, " N"]:
-    """The edges, in whatever role, to an entity that is a known answer but not the target."""
-    return is_other_answer(query, edges, edges.query, edges.fillers)
-
-
-def is_other_answer(
+def is_stored_answer(
     query: Query, edges: Edges, row: Int[Tensor, " n"], filler: Int[Tensor, " n"]
 ) -> Bool[Tensor, " n"]:
-    """Whether each filler is an answer to its query that the facts give, but not the target."""
-    known_row, known_filler = other_answers(query, edges)
-    if len(known_row) == 0:
+    """Whether each filler is an answer to its query that is stored, and not the target."""
+    stored_row, stored_filler = other_answers(query, edges)
+    if len(stored_row) == 0:
         return torch.zeros_like(row, dtype=torch.bool)
     width = 1 << 32  # more than there are entities
-    known, cell = known_row * width + known_filler, row * width + filler  # `known` is sorted, as the edges are
-    place = torch.searchsorted(known, cell).clamp_max(len(known) - 1)
-    return known.index_select(0, place) == cell
+    stored, cell = stored_row * width + stored_filler, row * width + filler  # `stored` is sorted, as the edges are
+    place = torch.searchsorted(stored, cell).clamp_max(len(stored) - 1)
+    return stored.index_select(0, place) == cell
 
 
 def withheld(query: Query, edges: Edges, num_relations: int) -> Bool[Tensor, " N"]:
@@ -110,12 +108,12 @@ def mirrored(roles: Int[Tensor, " n"], num_relations: int) -> Int[Tensor, " n"]:
     return torch.where(roles < num_relations, roles + num_relations, roles - num_relations)
 
 
-def unavailable(query: Query, edges: Edges, num_relations: int, drop: Drop | None) -> Bool[Tensor, " N"]:
+def unavailable(query: Query, edges: Edges, num_relations: int, drop: Drop) -> Bool[Tensor, " N"]:
     """The edges that this question must be answered without."""
     if query.target is None:
         return torch.zeros_like(edges.query, dtype=torch.bool)
     absent = withheld(query, edges, num_relations)
-    if drop is not None and drop.link > 0:
+    if drop.link > 0:
         unlinked = drop.noise.unlinked(len(query), drop.link).index_select(0, edges.query)  # (N,)
         absent = absent | (unlinked & (edges.fillers == query.target.index_select(0, edges.query)))
     return absent

@@ -24,11 +24,11 @@ class ReadOut(nn.Module):
     damping: Float[Tensor, " roles"] | None  # γ_q; None where nothing is divided
     usual: Float[Tensor, "roles de"]
 
-    def __init__(self, num_roles: int, entity_dim: int, num_maps: int, damping: float = 0.0) -> None:
+    def __init__(self, num_roles: int, entity_dim: int, num_maps: int, damping: float | None = None) -> None:
         super().__init__()
         self.maps = nn.Parameter(torch.randn(num_maps, entity_dim, entity_dim) / entity_dim)
         self.mixture = nn.Parameter(START * torch.randn(num_roles, num_maps))
-        self.damping = nn.Parameter(torch.full((num_roles,), damping)) if damping else None
+        self.damping = None if damping is None else nn.Parameter(torch.full((num_roles,), damping))
         self.usual = nn.Parameter(torch.zeros(num_roles, entity_dim))  # v_q
 
     def forward(

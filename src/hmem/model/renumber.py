@@ -1,9 +1,8 @@
 """A trained model in the numbering of another graph.
 
 A graph that has grown, or another graph about the same relations, has other entities, perhaps other relations, and
-other numbers for all of them. Every tensor of a model is copied row by row, by name. What the model never met stays as
-it is in the model that takes the rows over.
-"""
+other numbers for all of them. The rows of every tensor are copied to the new numbers of their entities and roles. Rows
+of names that the trained model does not have stay as the new model has them."""
 
 from collections.abc import Iterator
 
@@ -17,12 +16,12 @@ from hmem.model.hmem import HMem
 
 
 def renumber(model: HMem, names: Vocabulary, vocab: Vocabulary) -> HMem:
-    """The same model for a graph with the names of `vocab`; who is not in `names` is not known to it."""
+    """The same model for a graph with the names of `vocab`; entities that are not in `names` are unseen."""
     grown = HMem(model.config, len(vocab.entities), len(vocab.relations)).to(model.device)
     with torch.no_grad():
         grown.embeddings.entity.zero_()
-        grown.is_known.zero_()
-        grown.is_known[take_over(grown, model, names, vocab)] = True
+        grown.is_trained.zero_()
+        grown.is_trained[take_over(grown, model, names, vocab)] = True
     return grown.eval()
 
 
@@ -30,7 +29,7 @@ def renumber(model: HMem, names: Vocabulary, vocab: Vocabulary) -> HMem:
 def take_over(model: HMem, before: HMem, names_before: Vocabulary, vocab: Vocabulary) -> Int[Tensor, " n"]:
     """Copy what `before` learned about the names of `vocab`; returns the entities it had trained."""
     entities = _matched(vocab.entities, names_before.entities)
-    entities = entities[:, before.is_known.cpu()[entities[1]]]  # what was never trained has nothing to hand on
+    entities = entities[:, before.is_trained.cpu()[entities[1]]]  # what was never trained has nothing to hand on
     roles = _as_roles(_matched(vocab.relations, names_before.relations), model, before)
     _copy(model, before, entities, roles)
     return entities[0]

@@ -15,7 +15,9 @@ from hmem.memory.decorrelate import Whitening, normalize_roles, whiten
 class Vectors:
     entities: Float[Tensor, "E de"]
     roles: Float[Tensor, "roles dr"]
-    placed: Bool[Tensor, " E"] | None = None  # False for rows that stand for nobody yet; None where all do
+    placed: Bool[Tensor, " E"] | None = (
+        None  # False for rows without an entity or a vector yet; None where all have both
+    )
     lengths: Float[Tensor, " E"] | None = None  # ‖e_x‖², where vectors stay the same for many questions
 
 
@@ -29,7 +31,7 @@ class Embeddings(nn.Module):
     def __init__(self, config: MemoryConfig, num_entities: int, num_relations: int) -> None:
         super().__init__()
         self.binding = config.binding
-        self.whitening = Whitening(config.shrinkage) if config.binding == "cconv" else None
+        self.whitening = Whitening() if config.binding == "cconv" else None
         # Whitening sets the scale itself and wants unit variance; elsewhere vectors start with norm near 1.
         spread = 1.0 if self.whitening is not None else 1 / math.sqrt(config.entity_dim)
         self.entity = nn.Parameter(spread * torch.randn(num_entities, config.entity_dim))

@@ -1,6 +1,5 @@
 """Files of results: one JSON line for each evaluation, in the form of `Report`, added to and never rewritten."""
 
-import dataclasses
 import json
 import os
 from collections.abc import Sequence
@@ -115,10 +114,4 @@ def same_settings(settings: Any, run: Run) -> bool:
         config = from_dict(Config, {name: settings[name] for name in ("memory", "training") if name in settings})
     except ConfigError:  # a setting that no longer exists
         return False
-    return _comparable(config) == _comparable(run.config)
-
-
-def _comparable(config: Config) -> Config:
-    """Without what has no part in the outcome."""
-    usual = Config().training.checkpoint_minutes
-    return dataclasses.replace(config, training=dataclasses.replace(config.training, checkpoint_minutes=usual))
+    return config == run.config

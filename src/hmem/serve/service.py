@@ -154,7 +154,7 @@ class Service:
 
     def _take_model(self, session: Session) -> None:
         session.predictor.vectors.current()  # newcomers are placed now, not at the first question
-        is_known = session.saved.model.is_known.cpu().numpy()
+        is_known = session.saved.model.is_trained.cpu().numpy()
         self._set_model(Model("ready", session.model_link, session.saved, is_known))
 
     def _look_for_trouble(self, loading: "Future[None]") -> None:

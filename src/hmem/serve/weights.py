@@ -22,7 +22,7 @@ def memory_weights(now: Session, entity: str, relation: str, direction: Directio
         vectors = predictor.vectors.current()
         index = LiveIndex(now.live.graph, len(vectors.entities), predictor.model.device)
         query = Query(*(torch.tensor([value], device=index.device) for value in (number, role)))
-        attended = memory.attend(query, index, predictor.model.identify(query, vectors), vectors, None)
+        attended = memory.attend(query, index, predictor.model.identify(query, vectors), vectors)
         columns = attended.edges.roles.tolist(), attended.edges.fillers.tolist(), attended.weights.tolist()
     weights: dict[Names3, float] = {}
     for edge_role, filler, weight in zip(*columns, strict=True):

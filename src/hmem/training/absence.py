@@ -17,7 +17,7 @@ UP, DOWN = (1.0, 2.0, 4.0, 8.0), (-1.0, -2.0)  # shifts, tried one after the oth
 
 @torch.no_grad()
 def fit_absence(model: HMem, judge: Callable[[HMem], float]) -> float:
-    """Shift the null slots of each exact channel to where `judge` gives the highest figure; returns that figure."""
+    """Shift the null slots of each exact channel to where `judge` gives the highest value; returns that value."""
     best = judge(model)
     for channel in (model.exact, model.paths):
         if channel is None:
@@ -27,10 +27,10 @@ def fit_absence(model: HMem, judge: Callable[[HMem], float]) -> float:
         for shifts in (UP, DOWN):
             for shift in shifts:
                 channel.null.copy_(before + shift)
-                figure = judge(model)
-                if figure <= best:
+                value = judge(model)
+                if value <= best:
                     break
-                best, chosen = figure, shift
+                best, chosen = value, shift
             if chosen:
                 break
         channel.null.copy_(before + chosen)

@@ -7,24 +7,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import NonFiniteError
+from hmem.errors import Hint, NonFiniteError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
+from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing
-from hmem.model.query import Drop, Noise, Query, seed_for
+from hmem.model.query import Drop, Noise, Query
 from hmem.training.absence import fit_absence
+from hmem.training.batches import Batches
 from hmem.training.loss import answer_loss
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
 
+CHECKPOINT_MINUTES = 5.0
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
 
 
@@ -39,14 +42,14 @@ class Progress:
     loss: float
     triples_per_second: float
     seconds: float
-    best: float | None  # the best validation figure so far
-    validated: float | None = None  # the figure just measured, if one was
+    best: float | None  # the best validation metric so far
+    validated: float | None = None  # the metric just measured, if it was
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
     model: HMem  # with the best weights
-    best: float | None  # the validation figure they reached
+    best: float | None  # the validation metric they reached
     epochs: float
     seconds: float
     stopped: str  # "done", "patience", "time" or "interrupted"
@@ -56,7 +59,7 @@ class Outcome:
 class Hooks:
     """What a run asks of its surroundings; all optional."""
 
-    validate: Callable[[HMem], float] | None = None  # a figure to be raised, usually the validation MRR
+    validate: Callable[[HMem], float] | None = None  # a metric to be raised, usually the validation MRR
     progress: Callable[[Progress], None] | None = None
     checkpoint: Callable[[State], None] | None = None
     stop: Callable[[], bool] | None = None  # asked after each step
@@ -74,7 +77,7 @@ def train(
 ) -> Outcome:
     """Fit a model to the facts. Same settings and seed, same weights; on a CPU also after a stop and `resume`.
 
-    With a validation hook the best weights are kept, and training stops when the figure has not risen for `patience`
+    With a validation hook the best weights are kept, and training stops when the metric has not risen for `patience`
     looks.
     """
     run = _Run(config, triples, num_entities, num_relations, torch.device(device), hooks or Hooks(), resume)
@@ -83,6 +86,8 @@ def train(
 
 
 class _Run:
+    """A training run: a model, an optimizer, batches, and the state that a checkpoint keeps of them."""
+
     def __init__(
         self,
         config: Config,
@@ -94,74 +99,58 @@ class _Run:
         resume: State | None,
     ) -> None:
         self.training, self.device, self.hooks = config.training, device, hooks
-        self.num_relations = num_relations
-        self.triples = torch.from_numpy(triples.astype(np.int64)).to(device)
         neighborhoods = Neighborhoods.build(triples, num_entities, num_relations)
         self.graph = FrozenIndex(neighborhoods, device)
+        facts = torch.from_numpy(triples.astype(np.int64)).to(device)
+        self.batches = Batches(facts, num_relations, self.training.batch_size, self.training.seed)
+        self.num_steps = self.batches.per_epoch * self.training.epochs
         self.model = new_model(config, num_entities, num_relations).to(device)
-        self.model.is_known.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
+        self.model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
         if resume is None:
             start_from_rules(self.model, neighborhoods, self.training.seed)
         self.optimizer = make_optimizer(self.model, self.training)
-        self.steps_per_epoch = max(1, -(-len(triples) // self.training.batch_size))
         self.state = replace(resume) if resume is not None else State()
         if resume is not None:
             resume.restore(self.model, self.optimizer)
         self.started = time.perf_counter() - self.state.seconds
+        self.saved = time.perf_counter()
         self.speed = Speedometer()
 
     def go(self) -> Outcome:
-        state, saved = self.state, time.perf_counter()
+        """Step until there is a reason to stop; the best weights are kept, and what needs them is fitted."""
+        state = self.state
         reason = self._reason_to_stop()
         while reason is None:
-            loss = self._step(self._batch(state.step))
+            loss = self._step(self.batches.at(state.step))
             state.step += 1
-            at_end = state.step % self.steps_per_epoch == 0
             reason = self._reason_to_stop()
-            if state.step % LOG_EVERY == 0 or at_end or reason is not None:
+            if state.step % LOG_EVERY == 0 or state.step % self.batches.per_epoch == 0 or reason is not None:
                 state.loss = self._look(loss)
                 self._tell()
             # The last step is judged even if the run is interrupted there: one that resumes has no step left to do it.
-            if self.hooks.validate is not None and (self._is_time_to_validate() or self._share() >= 1):
+            is_due = state.step % (self.batches.per_epoch * self.training.validate_every) == 0
+            if self.hooks.validate is not None and (is_due or self._share() >= 1):
                 state.record(self.hooks.validate(self.model), self.model)
-                self._tell(state.last_figure)
+                self._tell(state.last_metric)
                 reason = reason or self._reason_to_stop()
-            if self.hooks.checkpoint and time.perf_counter() - saved > 60 * self.training.checkpoint_minutes:
+            if time.perf_counter() - self.saved > 60 * CHECKPOINT_MINUTES:
                 self._checkpoint()
-                saved = time.perf_counter()
         self._checkpoint()
-        if state.best_weights is not None and reason != "interrupted":
-            self.model.load_state_dict(state.best_weights)
-        best = state.best_figure
-        if self.training.fit_absence and self.hooks.validate is not None and reason != "interrupted":
-            best = fit_absence(self.model, self.hooks.validate)
+        best = state.best_metric if reason == "interrupted" else self._finish()
         fit_placing(self.model, self.graph, self.training.seed)
-        return Outcome(
-            model=self.model.eval(),
-            best=best,
-            epochs=state.step / self.steps_per_epoch,
-            seconds=state.seconds,
-            stopped=reason,
-        )
+        epochs = state.step / self.batches.per_epoch
+        return Outcome(model=self.model.eval(), best=best, epochs=epochs, seconds=state.seconds, stopped=reason)
 
-    def _batch(self, step: int) -> Query:
-        """The facts of one step, each asked for its tail and for its head; an epoch is one random order of them all."""
-        epoch, position = divmod(step, self.steps_per_epoch)
-        if self._order is None or self._order[0] != epoch:
-            generator = torch.Generator().manual_seed(seed_for("order", self.training.seed, epoch))
-            self._order = epoch, torch.randperm(len(self.triples), generator=generator).to(self.device)
-        size = self.training.batch_size
-        rows = self._order[1][position * size : (position + 1) * size]
-        head, relation, tail = self.triples.index_select(0, rows).unbind(1)
-        return Query(
-            entity=torch.cat([head, tail]),
-            role=torch.cat([relation + self.num_relations, relation]),
-            target=torch.cat([tail, head]),
-        )
-
-    _order: tuple[int, Int[Tensor, " n"]] | None = None
+    def _finish(self) -> float | None:
+        """Take the best weights and fit the null slots to them; returns the validation metric they reach."""
+        if self.state.best_weights is not None:
+            self.model.load_state_dict(self.state.best_weights)
+        if self.training.fit_absence and self.hooks.validate is not None:
+            return fit_absence(self.model, self.hooks.validate)
+        return self.state.best_metric
 
     def _step(self, query: Query) -> Float[Tensor, ""]:
+        """Answer a batch of questions, and step down the gradient of the loss."""
         training = self.training
         self.model.train()
         noise = Noise(training.seed, self.state.step, self.device)
@@ -175,22 +164,11 @@ class _Run:
         )
         vectors = self.model.embeddings()
         answer = self.model.answer(query, self.graph, vectors, drop)
-        known = None
-        if training.mask_known:
-            known = answer.attended.edges if answer.attended is not None else self.graph.lookup(query.entity)
-        loss = answer_loss(
-            self.model,
-            answer,
-            vectors,
-            query,
-            known,
-            training.negatives,
-            training.label_smoothing,
-            noise,
-            training.link_withholding,
-        )
+        is_explicit = isinstance(self.model.memory, ExplicitMemory)
+        stored = answer.weighted.edges if is_explicit else self.graph.lookup(query.entity)
+        loss = answer_loss(self.model, answer, vectors, query, stored, training, noise)
         for group in self.optimizer.param_groups:
-            group["lr"] = group["full_rate"] * rate(self._share(), training.warmup, training.final_rate)
+            group["lr"] = group["full_rate"] * rate(self._share())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
@@ -200,17 +178,15 @@ class _Run:
         """The loss as a number, and a word if anything has gone wrong since the last look."""
         value = float(loss)
         if not np.isfinite(value):
-            raise NonFiniteError(
-                f"the loss is {value} after {self.state.step} steps; try a lower learning_rate "
-                f"(now {self.training.learning_rate}) or a larger margin"
-            )
+            hint = Hint(text=f"try a lower learning_rate (now {self.training.learning_rate})")
+            raise NonFiniteError(f"the loss is {value} after {self.state.step} steps", found=value, hint=hint)
         if self.model.completion.last_report is not None:
             warn_if_unconverged(self.model.completion.last_report)
         return value
 
     def _share(self) -> float:
         """How much of the run is over, by steps or by the clock, whichever is further."""
-        by_steps = self.state.step / (self.steps_per_epoch * self.training.epochs)
+        by_steps = self.state.step / self.num_steps
         if self.training.minutes is None:
             return by_steps
         return max(by_steps, (time.perf_counter() - self.started) / (60 * self.training.minutes))
@@ -218,17 +194,16 @@ class _Run:
     def _reason_to_stop(self) -> str | None:
         if self.hooks.stop is not None and self.hooks.stop():
             return "interrupted"
-        if self.state.looks_without_gain >= self.training.patience:
+        patience = self.training.patience
+        if patience is not None and self.state.looks_without_gain >= patience:
             return "patience"
         if self._share() < 1:
             return None
-        return "done" if self.state.step >= self.steps_per_epoch * self.training.epochs else "time"
-
-    def _is_time_to_validate(self) -> bool:
-        return self.state.step % (self.steps_per_epoch * self.training.validate_every) == 0
+        return "done" if self.state.step >= self.num_steps else "time"
 
     def _checkpoint(self) -> None:
-        self.state.seconds = time.perf_counter() - self.started
+        self.saved = time.perf_counter()
+        self.state.seconds = self.saved - self.started
         if self.hooks.checkpoint is not None:
             self.hooks.checkpoint(self.state.captured(self.model, self.optimizer))
 
@@ -237,14 +212,14 @@ class _Run:
             return
         self.hooks.progress(
             Progress(
-                epoch=self.state.step // self.steps_per_epoch,
+                epoch=self.state.step // self.batches.per_epoch,
                 epochs=self.training.epochs,
                 step=self.state.step,
                 share=min(1.0, self._share()),
                 loss=self.state.loss,
                 triples_per_second=self.speed.at(self.state.step * self.training.batch_size),
                 seconds=time.perf_counter() - self.started,
-                best=self.state.best_figure,
+                best=self.state.best_metric,
                 validated=validated,
             )
         )

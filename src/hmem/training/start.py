@@ -10,7 +10,7 @@ from hmem.errors import ConfigError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.paths import mine_paths
 from hmem.graph.rules import mine, share_of_loops
-from hmem.memory.counting import log_odds
+from hmem.memory.log_odds import log_odds
 from hmem.memory.weighting import Weighting
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
@@ -24,7 +24,9 @@ def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
     if num_relations > MOST_RELATIONS and config.memory.kind == "explicit":
         raise ConfigError(
             f"{num_relations:,} relations are too many for explicit memories, which compare every two of them; "
-            "is a column of names read as relations?"
+            "is a column of names read as relations?",
+            found=num_relations,
+            expected=f"at most {MOST_RELATIONS:,}",
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for("weights", config.training.seed))
@@ -43,7 +45,8 @@ def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
         with torch.no_grad():
             model.own.copy_(log_odds(share))
     if model.paths is not None:
-        found = mine_paths(graph, model.config.paths_per_role, model.config.path_steps, seed)
+        _, per_role, steps = model.paths.steps.shape
+        found = mine_paths(graph, per_role, steps, seed)
         model.paths.start_from(*(torch.from_numpy(each).to(model.device) for each in (found.steps, found.confidence)))
 
 
@@ -75,4 +78,6 @@ def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimiz
 
 def _counted_weighting(model: HMem) -> Weighting | None:
     """The weighting, if its role bias starts from counts."""
-    return model.memory.weighting if model.config.counted_bias and isinstance(model.memory, ExplicitMemory) else None
+    if model.config.role_bias != "counted" or not isinstance(model.memory, ExplicitMemory):
+        return None
+    return model.memory.weighting

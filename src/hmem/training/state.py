@@ -2,11 +2,11 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from hmem.model.checkpoint import with_todays_names
 from hmem.model.hmem import HMem
 
 Weights = dict[str, Tensor]
@@ -22,18 +22,18 @@ class State:
     step: int = 0
     seconds: float = 0.0
     loss: float = float("nan")
-    best_figure: float | None = None
-    last_figure: float | None = None
+    best_metric: float | None = None
+    last_metric: float | None = None
     looks_without_gain: int = 0
     best_weights: Weights | None = None
     weights: Weights = field(default_factory=dict)
     moments: dict[str, Tensor] = field(default_factory=dict)
 
-    def record(self, figure: float, model: HMem) -> None:
-        """Remember a validation figure, and the weights if it is the best."""
-        self.last_figure = figure
-        if self.best_figure is None or figure > self.best_figure:
-            self.best_figure, self.looks_without_gain = figure, 0
+    def record(self, metric: float, model: HMem) -> None:
+        """Remember a validation metric, and the weights if it is the best."""
+        self.last_metric = metric
+        if self.best_metric is None or metric > self.best_metric:
+            self.best_metric, self.looks_without_gain = metric, 0
             self.best_weights = _copy(model.state_dict())
         else:
             self.looks_without_gain += 1
@@ -68,14 +68,16 @@ class State:
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], metadata: dict[str, str]) -> "State":
         def part(prefix: str) -> dict[str, Tensor]:
-            return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+            named = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+            return with_todays_names(named)
 
-        counters: dict[str, Any] = json.loads(metadata["state"])
+        counters = {OLD_COUNTERS.get(name, name): value for name, value in json.loads(metadata["state"]).items()}
         best = part("best/")
         return cls(**counters, best_weights=best or None, weights=part("weights/"), moments=part("moments/"))
 
 
-COUNTERS = ("step", "seconds", "loss", "best_figure", "last_figure", "looks_without_gain")
+COUNTERS = ("step", "seconds", "loss", "best_metric", "last_metric", "looks_without_gain")
+OLD_COUNTERS = {"best_figure": "best_metric", "last_figure": "last_metric"}  # in states of earlier versions
 
 
 def _copy(weights: Weights) -> Weights:

@@ -1,8 +1,7 @@
-"""Going on from an earlier model: what it learned about the same names is kept, wherever they stand now.
+"""Going on from an earlier model: what it learned about the same names is kept, whatever their numbers are now.
 
-Entities that came later start where their facts place them (`model.placing`), and relations that came later where
-counting puts them, as in any new model.
-"""
+Unseen entities start where their facts place them (`model.placing`), and new relations from counts, as in any new
+model."""
 
 import numpy as np
 import torch
@@ -15,16 +14,14 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
-from hmem.model.placing import place, place_by_roles
+from hmem.model.placing import unseen_vectors
 from hmem.model.renumber import take_over
 from hmem.training.start import new_model, start_from_rules
 from hmem.training.state import State
 
-BATCH = 1_000  # newcomers placed at a time
-
 
 def warm_start(config: Config, before: HMem, names_before: Vocabulary, vocab: Vocabulary, triples: Triples) -> State:
-    """The state in which training of a model of `triples` begins, with what `before` knows in it.
+    """The state in which training of a model of `triples` begins, with what `before` learned in it.
 
     The settings of the memory must be those of `before`: vectors of another size say nothing.
     """
@@ -34,22 +31,16 @@ def warm_start(config: Config, before: HMem, names_before: Vocabulary, vocab: Vo
     start_from_rules(model, graph, config.training.seed)
     trained = take_over(model, before, names_before, vocab)
     with torch.no_grad():
-        model.is_known.copy_(torch.from_numpy(np.diff(graph.offsets) > 0))
-        _place_newcomers(model, FrozenIndex(graph), trained)
+        model.is_trained.copy_(torch.from_numpy(np.diff(graph.offsets) > 0))
+        _place_unseen(model, FrozenIndex(graph), trained)
     return State(weights={name: value.detach().clone() for name, value in model.state_dict().items()})
 
 
-def _place_newcomers(model: HMem, graph: FrozenIndex, trained: Int[Tensor, " n"]) -> None:
-    """Start those who came later where their facts put them; whitened vectors are no parameters, and stay random."""
+def _place_unseen(model: HMem, graph: FrozenIndex, trained: Int[Tensor, " n"]) -> None:
+    """Start unseen entities where their facts place them; whitened vectors are no parameters, and stay random."""
     if model.config.binding == "cconv":
         return
     is_trained = torch.zeros(model.num_entities, dtype=torch.bool).index_fill(0, trained, True)
-    vectors = model.embeddings()
-    newcomers = (~is_trained).nonzero().squeeze(1)
-    for start in range(0, len(newcomers), BATCH):
-        some = newcomers[start : start + BATCH]
-        edges = graph.lookup(some)
-        near = edges.select(is_trained.index_select(0, edges.fillers))
-        rows = torch.where((near.degree > 0)[:, None], place(model, near, vectors), place_by_roles(model, edges))
-        found = rows.any(1)  # not so for a stranger whose relations are all new, too
+    for some, rows, _ in unseen_vectors(model, graph, is_trained, model.embeddings()):
+        found = rows.any(1)  # not so for an entity whose neighbors and relations are all new
         model.embeddings.entity[some[found]] = rows[found]

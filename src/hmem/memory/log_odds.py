@@ -1,4 +1,4 @@
-"""What counting says before anything is learned: how often one role of a pair of entities comes with another."""
+"""Log-odds of rules: where coefficients start, from how often one role of a pair of entities comes with another."""
 
 import torch
 from jaxtyping import Float, Int
