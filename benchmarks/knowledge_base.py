@@ -26,7 +26,7 @@ from hmem.config import Config, from_dict, merge
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.knowledge.base import KnowledgeBase
-from hmem.model.checkpoint import SavedModel, save
+from hmem.model.checkpoint import Model, save
 from hmem.model.presets import preset
 from hmem.reproduction.results import append_line
 from hmem.training.start import new_model, start_from_rules
@@ -57,7 +57,7 @@ def make(folder: Path, num_facts: int, num_entities: int, name: str) -> dict[str
     model = new_model(config, num_entities, RELATIONS)
     start_from_rules(model, Neighborhoods.build(triples, num_entities, RELATIONS), 0)
     vocab = Vocabulary(entities, relations)
-    save(folder / "model", SavedModel(model=model, config=config, vocab=vocab, dataset="zipf", preset=name))
+    save(folder / "model", Model(model=model, config=config, vocab=vocab, dataset="zipf", preset=name))
     table = pa.table(
         {
             "head": pa.array(entities).take(pa.array(triples[:, 0])),

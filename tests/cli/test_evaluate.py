@@ -203,5 +203,5 @@ def test_a_model_that_was_never_measured_can_be(run: Run, model: Path, content: 
     else:
         (model / "metrics.json").write_text(content)
     made = figures(run, model)
-    assert (made["settings"], made["model"], made["seed"]) == ({}, "recall", 3)
+    assert (made["settings"]["memory"]["entity_dim"], made["model"], made["seed"]) == (6, "recall", 3)
     assert "epochs" not in made

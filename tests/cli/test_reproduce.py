@@ -318,7 +318,7 @@ def test_without_matplotlib_a_study_is_not_begun(run: Run, here: Path, monkeypat
 def test_a_study_waits_for_rows_that_another_process_trains(run: Run, here: Path) -> None:
     from hmem.reproduction.paper_rows import Run as Training
     from hmem.reproduction.paper_rows import in_miniature, select
-    from hmem.reproduction.reproduce import claimed
+    from hmem.runs.folder import claimed
 
     (row,) = select(load_rows(), "wngen", ["TPR"])
     with claimed(Training(row=in_miniature(row), seed=0).folder(Path("models"))):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hmem.cli.wording import as_typed
+from hmem.errors import HMemError
 from tests.cli.conftest import Command
 
 
@@ -24,7 +25,7 @@ from tests.cli.conftest import Command
     ],
 )
 def test_options_are_worded_as_they_are_typed(message: str, typed: str) -> None:
-    assert as_typed(message) == typed
+    assert as_typed(HMemError(message)) == typed
 
 
 def test_no_command_speaks_python(command: Command) -> None:

@@ -3,10 +3,10 @@
 import torch
 
 from hmem.config import MemoryConfig
+from hmem.figures.compared_models import Contender, model_contender
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.model.hmem import HMem, ModelScorer
-from hmem.figures.compared_models import Contender, model_contender
 
 
 def random_model(dataset: Dataset, seed: int = 0, **settings: object) -> HMem:

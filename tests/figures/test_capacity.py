@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from hmem.figures.capacity import CONFIGS, NUM_ENTITIES, NUM_RELATIONS, NUM_ROLES, capacity, retrieve, store
-from hmem.figures.shapes import SAME_ENTITIES, SAME_MEMORY, shape_label
 from hmem.config import MemoryConfig
 from hmem.errors import ConfigError
+from hmem.figures.capacity import CONFIGS, NUM_ENTITIES, NUM_RELATIONS, NUM_ROLES, capacity, retrieve, store
+from hmem.figures.shapes import SAME_ENTITIES, SAME_MEMORY, shape_label
 from hmem.model.untrained import random_vectors
 from tests import oracles
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from hmem.evaluation.baselines import Rules, make_baseline
+from hmem.figures.compared_models import model_contender, rules_contender
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.model.hmem import ModelScorer
-from hmem.figures.compared_models import model_contender, rules_contender
 from tests.figures.problems import random_model
 
 ENTITIES, ROLES = torch.tensor([0, 3, 5]), torch.tensor([1, 6, 2])

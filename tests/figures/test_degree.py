@@ -16,11 +16,11 @@ from hmem.evaluation.evaluate import evaluate
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.queries import queries_of
 from hmem.evaluation.report import report
+from hmem.figures.compared_models import model_contender, rules_contender
+from hmem.figures.degree import BINS, PAPER, degree_effect, fit, paper_row
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
-from hmem.figures.compared_models import model_contender, rules_contender
-from hmem.figures.degree import BINS, PAPER, degree_effect, fit, paper_row
 from tests.figures.problems import random_model
 
 

@@ -11,12 +11,12 @@ from hmem.evaluation.evaluate import evaluate
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.queries import queries_of
 from hmem.evaluation.report import report
+from hmem.figures.compared_models import model_contender, rules_contender
+from hmem.figures.growth import SHARES, facts_to_come, growth
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
-from hmem.figures.compared_models import model_contender, rules_contender
-from hmem.figures.growth import SHARES, facts_to_come, growth
 from tests.figures.problems import Recorder, random_model
 
 

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hmem.figures.harmony_surface import BIAS, EIGENVALUES, MEMORY, belief, harmony_surfaces
 from hmem.errors import StiffnessError
+from hmem.figures.harmony_surface import BIAS, EIGENVALUES, MEMORY, belief, harmony_surfaces
 from hmem.memory.harmony import harmony
 
 

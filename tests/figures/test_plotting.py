@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hmem.figures.plotting import Picture, require_matplotlib, write_picture
 from hmem.errors import ConfigError
+from hmem.figures.plotting import Picture, require_matplotlib, write_picture
 
 pytest.importorskip("matplotlib")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from hmem.config import MemoryConfig
 from hmem.figures.shapes import SAME_MEMORY, shape_label
 from hmem.figures.traversal import Recall, traversal
-from hmem.config import MemoryConfig
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.model.index import FrozenIndex

@@ -121,8 +121,9 @@ def explain(
 def opened(kb: Path, device: str) -> "Iterator[tuple[KnowledgeBase, Finder]]":
     """A knowledge base to ask, and its names as people type them."""
     from hmem.knowledge.base import KnowledgeBase
+    from hmem.runs.device import resolve_device
 
-    with KnowledgeBase.open(kb, read_only=True, device=options.resolve_device(device)) as base:
+    with KnowledgeBase.open(kb, read_only=True, device=resolve_device(device)) as base:
         yield base, Finder(base.store)
 
 

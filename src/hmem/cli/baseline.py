@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from hmem.cli import options, output, show
+from hmem.cli import options, output
+from hmem.cli.reports import show_reports
 
 app = typer.Typer(help="Rank with rules, frequency or chance: no training, seconds on a CPU.", no_args_is_help=True)
 
@@ -73,4 +74,4 @@ def _run(
         settings=settings,
         seed=seed if name == "random" else None,
     )
-    show.show_reports([made], dataset, breakdowns=breakdowns, json_path=json_path)
+    show_reports([made], dataset, breakdowns=breakdowns, json_path=json_path)

@@ -8,7 +8,6 @@ import typer
 from hmem.cli import options, output
 
 if TYPE_CHECKING:
-    from hmem.config import Config
     from hmem.evaluation.report import Report
     from hmem.graph.dataset import Dataset
     from hmem.graph.neighborhoods import Neighborhoods
@@ -42,20 +41,16 @@ def demo(
     device: options.Device = "cpu",
 ) -> None:
     """Train on the bundled graph, compare with the rules, ask questions, then add an entity nobody has seen."""
-    from hmem.config import Config, from_dict, merge
     from hmem.graph.registry import load_dataset
-    from hmem.model.presets import preset
 
     started = time.perf_counter()
-    config = from_dict(Config, merge(preset("recall"), SETTINGS, {"training": {"epochs": epochs}}))
-    place = options.resolve_device(device)
     graph, gen = load_dataset("wordnet-mini"), load_dataset("wordnet-mini-gen")
     console = output.console()
     console.print(f"A slice of WordNet: {graph.num_entities:,} things, {len(graph.train):,} facts to learn from.")
-    model, reports = _train_and_rank(graph, config, place)
+    model, reports = _train_and_rank(graph, epochs, device)
     console.print(f"The same with {len(gen.heldout if gen.heldout is not None else ()):,} things kept out of training.")
-    _, new_reports = _train_and_rank(gen, config, place)
-    _show_figures([*reports, *new_reports])
+    _, new_reports = _train_and_rank(gen, epochs, device)
+    _show_metrics([*reports, *new_reports])
     neighborhoods = graph.inference_graph("train")
     for entity, relation in QUESTIONS:
         _ask(model, graph, neighborhoods, entity, relation)
@@ -63,36 +58,34 @@ def demo(
     console.print(f"That took {time.perf_counter() - started:.0f} s. Your own graph: hmem train FILE --out DIR")
 
 
-def _train_and_rank(dataset: "Dataset", config: "Config", device: str) -> "tuple[HMem, list[Report]]":
-    """A model of the dataset, and its test figures beside those of the baselines."""
+def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[HMem, list[Report]]":
+    """A model of the dataset, and its test metrics beside those of the baselines."""
     from hmem.cli.progress import training_progress
+    from hmem.config import merge
     from hmem.evaluation.baselines import make_baseline
-    from hmem.evaluation.report import report
-    from hmem.evaluation.validation import Validator
-    from hmem.model.hmem import ModelScorer
-    from hmem.training.loop import Hooks, train
+    from hmem.runs.evaluate import evaluate
+    from hmem.runs.fit import fit
 
-    validator = Validator(dataset, config.training.validation_queries, device)
     with training_progress() as show:
-        hooks = Hooks(validate=lambda model: validator(ModelScorer(model, validator.graph)), progress=show)
-        outcome = train(config, dataset.train, dataset.num_entities, dataset.num_relations, device=device, hooks=hooks)
-    reports = [report(ModelScorer(outcome.model, validator.graph), dataset, model="hmem recall")]
-    reports += [report(make_baseline(name, dataset, "train"), dataset, model=name) for name in ("rules", "frequency")]
-    return outcome.model, reports
+        settings = merge(SETTINGS, {"training": {"epochs": epochs}})
+        model = fit(dataset, settings=settings, device=device, callbacks=[show])
+    reports = [evaluate(model, dataset, name="hmem recall")]
+    reports += [evaluate(make_baseline(name, dataset, "train"), dataset, name=name) for name in ("rules", "frequency")]
+    return model.model, reports
 
 
-def _show_figures(reports: "list[Report]") -> None:
-    """The test figures that matter here: what is stored somewhere in the memory, and what is not."""
+def _show_metrics(reports: "list[Report]") -> None:
+    """The test metrics that matter here: what is stored somewhere in the memory, and what is not."""
     table = output.table(
         ["test facts about", "model"], ["MRR", "H@1", "H@10", "linked H@1", "unlinked MRR"], title="\nHow well?"
     )
     for each in reports:
-        figures, linked = each.protocols["all"], each.breakdowns["all"]["linked"]
+        values, linked = each.protocols["all"], each.breakdowns["all"]["linked"]
         table.add_row(
             "entities kept out of training" if each.dataset.endswith("-gen") else "entities of the graph",
             each.model,
             *(
-                output.decimal(figures[f"both.realistic.{key}"])
+                output.decimal(values[f"both.realistic.{key}"])
                 for key in ("inverse_harmonic_mean_rank", "hits_at_1", "hits_at_10")
             ),
             output.decimal(linked["linked"]["hits@1"]),

@@ -204,11 +204,12 @@ def export(
     format_: Annotated[str | None, typer.Option("--format", help="tsv, csv or parquet, whatever the name.")] = None,
 ) -> None:
     """Write the facts to a file, heads, relations and tails by name, oldest first."""
+    from hmem.knowledge.store.as_dataset import table_of
     from hmem.knowledge.store.store import Store
 
     format_ = transfer.format_of(file, format_)
     with Store.open(kb, read_only=True) as store:
-        table = transfer.table_of(store, as_of)
+        table = table_of(store, as_of)
     transfer.write(table, file, format_)
     if file != transfer.STANDARD:
         output.say(f"{file}: {output.plural(table.num_rows, 'fact')}")

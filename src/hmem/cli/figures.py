@@ -140,13 +140,14 @@ def traversal(
     from hmem.figures.drawings import traversal_picture
     from hmem.figures.shapes import shape_label
     from hmem.figures.traversal import traversal
+    from hmem.runs.device import resolve_device
 
     dataset = output.load(data or _default_graph(quick))
     result = traversal(
         dataset,
         sample=min(sample or QUICK_LINKS, QUICK_LINKS) if quick else sample,
         seed=seed,
-        device=options.resolve_device(device),
+        device=resolve_device(device),
         progress=lambda recall: output.note(
             f"{dataset.name}: {shape_label(recall.config)} gives {recall.overall:.1%} of the links back"
         ),
@@ -159,10 +160,9 @@ def _contenders(
 ) -> "tuple[Dataset, list[Contender]]":
     """The models in the order given, and the rules; all of them know the entities of one dataset."""
     from hmem.figures.compared_models import model_contender, rules_contender
-    from hmem.model.checkpoint import load
+    from hmem.runs.fit import load
 
-    place = options.resolve_device(device)
-    saved = [load(folder, place) for folder in folders]
+    saved = [load(folder, device) for folder in folders]
     dataset = output.load(data or saved[0].dataset)
     for folder, each in zip(folders, saved, strict=True):
         if each.vocab != dataset.vocab:
@@ -172,7 +172,7 @@ def _contenders(
             )
     presets = [each.preset for each in saved]
     contenders = [
-        model_contender(each.preset if presets.count(each.preset) == 1 else str(folder), each.model, place)
+        model_contender(each.preset if presets.count(each.preset) == 1 else str(folder), each.model, each.model.device)
         for folder, each in zip(folders, saved, strict=True)
     ]
     return dataset, [*contenders, *([rules_contender(dataset)] if rules else [])]

@@ -67,7 +67,7 @@ def main() -> None:
     try:
         app()
     except HMemError as error:
-        print(f"hmem: {as_typed(str(error))}", file=sys.stderr)
+        print(f"hmem: {as_typed(error)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         print("hmem: interrupted", file=sys.stderr)

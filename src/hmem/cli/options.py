@@ -87,16 +87,3 @@ def reading(
         "iris": "short" if short_names else None,
     }
     return {name: value for name, value in chosen.items() if value is not None}
-
-
-def resolve_device(name: str) -> str:
-    """`auto` is the GPU where there is one."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if name.split(":")[0] not in ("cpu", "cuda"):
-        raise ConfigError(f'device is auto, cpu, cuda or cuda:N, not "{name}"')
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError("device cuda was asked for, and this machine has no usable CUDA device; try --device cpu")
-    return name

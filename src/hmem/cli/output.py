@@ -206,10 +206,10 @@ def import_progress() -> Iterator[Callable[[str, int, int | None], None]]:
 
 def load(data: str, **options: object) -> "Dataset":
     """`load_dataset` as commands call it: a download shows its progress, and a knowledge base is a graph as well."""
-    from hmem.cli import training_from_kb
     from hmem.graph.registry import load_dataset
+    from hmem.knowledge.store.as_dataset import dataset_of, is_knowledge_base
 
-    if not options and training_from_kb.is_knowledge_base(data):
-        return training_from_kb.dataset_of(data)
+    if not options and is_knowledge_base(data):
+        return dataset_of(data)
     with download_progress() as progress:
         return load_dataset(data, progress=progress, **options)

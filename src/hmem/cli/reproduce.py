@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hmem.cli import options, output
-from hmem.cli.train import stop_on_ctrl_c
 from hmem.errors import NonFiniteError
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from hmem.reproduction.reproduce import Surroundings
     from hmem.reproduction.results import Line
     from hmem.reproduction.studies import StudyName
+    from hmem.runs.callbacks import CtrlC
 
 RESULTS, BASELINES = Path("results/paper"), Path("results/baselines.jsonl")
 FIGURES = Path("figures")
@@ -87,6 +87,7 @@ def reproduce(
     from hmem.reproduction.reproduce import Surroundings
     from hmem.reproduction.results import read_lines
     from hmem.reproduction.studies import STUDIES, rows_of
+    from hmem.runs.device import resolve_device
 
     models = models or home() / "models" / ("quick" if quick else "paper")
     results = results or (models / "results.jsonl" if quick else RESULTS)
@@ -104,9 +105,7 @@ def reproduce(
         return
     if studies:
         require_matplotlib()  # which would else be missed after hours of training
-    where = Surroundings(
-        results=results, models=models, device=options.resolve_device(device), commit=commit, retrain=retrain
-    )
+    where = Surroundings(results=results, models=models, device=resolve_device(device), commit=commit, retrain=retrain)
     failed = _work(rows, seed, where, baselines)
     _show(rows, every, seed, [*read_lines(baselines), *read_lines(results)], json_path)
     for study in studies:
@@ -143,9 +142,10 @@ def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baseli
     from hmem.reproduction.paper_rows import GRAPHS
     from hmem.reproduction.reproduce import baselines, is_complete, missing_graphs, runs_of
     from hmem.reproduction.results import read_lines, require_place
+    from hmem.runs.callbacks import CtrlC
 
     failed = False
-    with stop_on_ctrl_c() as asked:
+    with CtrlC() as ctrl_c:
         for name in dict.fromkeys(row.dataset for row in rows):
             runs = runs_of([row for row in rows if row.dataset == name], seed)
             lines = [*read_lines(baselines_file), *read_lines(where.results)]
@@ -157,14 +157,12 @@ def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baseli
                 # Read anew each time: another process may have done it meanwhile.
                 missing = list(GRAPHS) if where.retrain else missing_graphs(read_lines(where.results), run)
                 if missing:
-                    failed |= not _run(run, dataset, missing, where, asked)
+                    failed |= not _run(run, dataset, missing, where, ctrl_c)
             baselines(dataset, [*read_lines(baselines_file), *read_lines(where.results)], where.results)
     return failed
 
 
-def _run(
-    run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "Surroundings", asked: list[int]
-) -> bool:
+def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "Surroundings", ctrl_c: "CtrlC") -> bool:
     """One row with one seed, with a bar to watch; False if it failed. Leaves the command if it was interrupted."""
     from hmem.cli.progress import training_progress
     from hmem.reproduction.comparison import share
@@ -175,11 +173,11 @@ def _run(
     output.note(f"{title} ...")
     try:
         with training_progress() as show:
-            lines = reproduce(run, dataset, graphs, replace(where, progress=show, stop=lambda: bool(asked)))
+            lines = reproduce(run, dataset, graphs, replace(where, callbacks=(show, ctrl_c)))
     except NonFiniteError as error:
         output.note(f"{title} failed: {error}")
         return False
-    if asked:
+    if ctrl_c.should_stop():
         output.note(f"Stopped in {title}. The same command goes on from here.")
         raise typer.Exit(130)
     if lines is None:

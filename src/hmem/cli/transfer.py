@@ -12,11 +12,7 @@ from hmem.cli import output
 from hmem.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import pyarrow as pa
-
-    from hmem.knowledge.store.store import Store
 
 ROLES = ("head", "relation", "tail")
 STANDARD = "-"  # input or output, as in any command
@@ -29,8 +25,8 @@ def read(source: str, **how: object) -> "pa.Table":
 
     Of a dataset with splits they are those that a model may see.
     """
-    from hmem.cli.training_from_kb import is_knowledge_base, split_moment
     from hmem.graph.readers.read import read_table
+    from hmem.knowledge.store.as_dataset import is_knowledge_base, split_moment, table_of
     from hmem.knowledge.store.store import Store
 
     if not how and source != STANDARD and is_knowledge_base(source):
@@ -61,16 +57,6 @@ def _is_dataset(name: str) -> bool:
         return path.is_dir()
     wanted = name.casefold()
     return any(wanted in (entry.name.casefold(), entry.folder.casefold()) for entry in CATALOG.values())
-
-
-def table_of(store: "Store", as_of: "datetime | int | None" = None) -> "pa.Table":
-    """The facts of a store by name, as of a time or the number of a moment, oldest first."""
-    import pyarrow as pa
-
-    facts = store.triples(as_of)  # first: names that come meanwhile do no harm
-    entities, relations = (pa.array(names, pa.string()) for names in (store.entity_names(), store.relation_names()))
-    columns = ((entities, facts[:, 0]), (relations, facts[:, 1]), (entities, facts[:, 2]))
-    return pa.table({part: names.take(pa.array(ids)) for part, (names, ids) in zip(ROLES, columns, strict=True)})
 
 
 def format_of(target: str, format: str | None) -> str:

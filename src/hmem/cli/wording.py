@@ -1,6 +1,8 @@
-"""Advice that the library words for Python, worded for the command line."""
+"""Errors and advice of the library, worded for the command line."""
 
 import re
+
+from hmem.errors import Hint, HMemError, word
 
 _WORDS = (
     (r"overwrite=True", "--overwrite"),
@@ -15,8 +17,15 @@ _WORDS = (
 _COLUMNS = re.compile(r"columns=\(([^()]*)\)")
 
 
-def as_typed(message: str) -> str:
-    """A message of the library with its options as they are typed."""
+def as_typed(error: HMemError) -> str:
+    """An error with its options as they are typed."""
+    message = word(error, str, _hint)
     for pattern, words in _WORDS:
         message = re.sub(pattern, words, message)
     return _COLUMNS.sub(lambda found: "--columns " + re.sub("['\"]|(?<=,) |,$", "", found[1]), message)
+
+
+def _hint(hint: Hint) -> str:
+    option = f"--{hint.option.replace('_', '-')}" + ("" if hint.value is True else f" {hint.value}")
+    action = option if hint.option else hint.command
+    return f"{hint.text}: {action}" if hint.text and action else hint.text or action

@@ -16,10 +16,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from hmem.figures.shapes import SAME_ENTITIES, SAME_MEMORY, memory_size, shape_label
-from hmem.figures.tables import Row, Tables
 from hmem.config import MemoryConfig
 from hmem.errors import ConfigError
+from hmem.figures.shapes import SAME_ENTITIES, SAME_MEMORY, memory_size, shape_label
+from hmem.figures.tables import Row, Tables
 from hmem.memory.binding import make_binding
 from hmem.memory.superpose import Edges, superpose
 from hmem.model.untrained import random_vectors

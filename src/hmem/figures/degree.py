@@ -15,9 +15,9 @@ from jaxtyping import Float, Int
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
+from hmem.figures.compared_models import Contender, Kind
 from hmem.figures.tables import Row, Tables, column, grouped, number
 from hmem.graph.dataset import Dataset, GraphName
-from hmem.figures.compared_models import Contender, Kind
 
 BINS = ("0–99", "100–199", "200–299", "300–399", "400–499", "500+")
 BIN_WIDTH = 100

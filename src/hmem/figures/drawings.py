@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from hmem.evaluation.protocol import Protocol
 from hmem.figures.capacity import NUM_ENTITIES, NUM_ROLES, Capacity
 from hmem.figures.compared_models import Kind
 from hmem.figures.degree import BINS, DegreeEffect, paper_row
 from hmem.figures.growth import Growth
 from hmem.figures.harmony_surface import HarmonySurfaces
-from hmem.figures.plotting import BLACK, BLUE, GREEN, GRAY, LIGHT, PALETTE, VERMILION, Picture
+from hmem.figures.plotting import BLACK, BLUE, GRAY, GREEN, LIGHT, PALETTE, VERMILION, Picture
 from hmem.figures.shapes import memory_size, shape_label
 from hmem.figures.traversal import Traversal
-from hmem.evaluation.protocol import Protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

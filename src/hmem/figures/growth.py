@@ -16,11 +16,11 @@ from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
+from hmem.figures.compared_models import Contender, Kind
 from hmem.figures.tables import Row, Tables, column, grouped
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
-from hmem.figures.compared_models import Contender, Kind
 
 SHARES = tuple(tenth / 10 for tenth in range(11))
 

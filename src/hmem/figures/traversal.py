@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from hmem.figures.shapes import SAME_MEMORY, memory_size, shape_label
-from hmem.figures.tables import Row, Tables
 from hmem.config import MemoryConfig
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import both_sides
+from hmem.figures.shapes import SAME_MEMORY, memory_size, shape_label
+from hmem.figures.tables import Row, Tables
 from hmem.graph.dataset import Dataset
 from hmem.model.index import FrozenIndex
 from hmem.model.untrained import UntrainedMemory

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from hmem.errors import DataError
-from hmem.knowledge.store import store as module
 from hmem.knowledge.store import bulk
+from hmem.knowledge.store import store as module
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, PAW, WOLF, by_name
