@@ -3,7 +3,7 @@
 Trains hmem for a while on two cores and ranks the validation split; with `--pykeen PYTHON`, an interpreter that has
 PyKEEN 1.11, does the same with its RESCAL (d = 64) and ComplEx (d = 200), 1-vs-all, one after the other.
 PyKEEN leaves out validation facts whose entities are not in train; hmem ranks them all, and also without them, so
-that the figures can be compared.
+that the metrics can be compared.
 
     python benchmarks/cpu_training.py [DATA] [--minutes 10] [--set ...] [--pykeen PYTHON] [--json PATH]
 """

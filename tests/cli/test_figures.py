@@ -125,7 +125,7 @@ def test_degree(here: Path) -> None:
     rules = {row["protocol"]: row for row in found if (row["model"], row["neighbors"]) == ("rules", "0–99")}
     for protocol in ("all", "typed"):
         assert float(rules[protocol]["mrr"]) == pytest.approx(expected[protocol][MRR], abs=1e-5)
-    assert found[1]["mrr"] == ""  # nobody has a hundred neighbors
+    assert found[1]["mrr"] == ""  # no entity has a hundred neighbors
 
 
 def test_models_of_one_preset_go_by_their_folders(here: Path) -> None:

@@ -25,7 +25,7 @@ from hmem.reproduction.reproduce import (
     runs_of,
     stage_of,
 )
-from hmem.reproduction.results import figures_of, read_lines
+from hmem.reproduction.results import metrics_of, read_lines
 from hmem.runs.callbacks import Callback
 from hmem.runs.folder import claimed
 from tests.reproduction.rows import make_line, make_row
@@ -82,7 +82,7 @@ def test_a_run_leaves_a_line_for_each_graph(toy: Dataset, where: Surroundings) -
     assert missing_graphs(read_lines(where.results), RUN) == []
 
 
-def test_figures_are_those_of_the_model_that_was_kept(toy: Dataset, where: Surroundings) -> None:
+def test_metrics_are_those_of_the_model_that_was_kept(toy: Dataset, where: Surroundings) -> None:
     lines = reproduce(RUN, toy, GRAPHS, where) or []
     saved = load(RUN.folder(where.models))
     assert saved.config == RUN.config
@@ -90,8 +90,8 @@ def test_figures_are_those_of_the_model_that_was_kept(toy: Dataset, where: Surro
     for line in lines:
         graph = line["graph"]
         again = report(ModelScorer(saved.model, FrozenIndex(toy.inference_graph(graph))), toy, model="", graph=graph)
-        for protocol, figures in again.protocols.items():
-            assert figures_of(line, protocol)["MRR"] == pytest.approx(figures[MRR], abs=1e-6)
+        for protocol, metrics in again.protocols.items():
+            assert metrics_of(line, protocol)["MRR"] == pytest.approx(metrics[MRR], abs=1e-6)
     assert lines[0]["breakdowns"] != lines[1]["breakdowns"]  # the validation facts are in one graph only
     valid = saved.metrics["reports"][0]
     assert (valid["split"], round(valid["protocols"]["all"][MRR], 6)) == ("valid", lines[0]["valid_mrr_all"])
@@ -119,7 +119,7 @@ def test_retraining_starts_from_nothing(toy: Dataset, where: Surroundings, monke
 
 def test_a_model_of_other_data_is_not_used(toy: Dataset, where: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
     reproduce(RUN, toy, ["train"], where)
-    toy.vocab.entities.add("somebody new")
+    toy.vocab.entities.add("an unseen entity")
     monkeypatch.setattr(reproduction, "carry_out", no_training)
     with pytest.raises(AssertionError, match="trained already"):
         reproduce(RUN, toy, ["train"], where)
@@ -142,7 +142,7 @@ def test_an_interrupted_run_goes_on(toy: Dataset, where: Surroundings, tmp_path:
 
 def test_what_was_interrupted_on_other_data_starts_anew(toy: Dataset, where: Surroundings) -> None:
     assert reproduce(RUN, toy, GRAPHS, dataclasses.replace(where, callbacks=(StopAfter(6),))) is None
-    toy.vocab.entities.add("somebody new")
+    toy.vocab.entities.add("an unseen entity")
     (line,) = reproduce(RUN, toy, ["train"], where) or []
     assert line["epochs"] == 3.0
     assert json.loads((RUN.folder(where.models) / "run.json").read_text())["counts"]["entities"] == 19

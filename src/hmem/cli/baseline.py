@@ -33,7 +33,7 @@ def frequency(
     breakdowns: options.Breakdowns = False,
     json_path: options.Json = None,
 ) -> None:
-    """The entities that stand most often in the asked role, whoever asks."""
+    """The entities that stand most often in the asked role, whichever entity is asked about."""
     _run("frequency", data, split, graph, breakdowns, json_path)
 
 
@@ -46,7 +46,7 @@ def random(
     breakdowns: options.Breakdowns = False,
     json_path: options.Json = None,
 ) -> None:
-    """A random order: the floor of every figure."""
+    """A random order: the floor of every metric."""
     _run("random", data, split, graph, breakdowns, json_path, seed)
 
 

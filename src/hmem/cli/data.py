@@ -233,7 +233,7 @@ def _verified(entry: "Entry", place: "Place | None") -> dict[str, str]:
 
 
 def _print(info: dict[str, Any]) -> None:
-    """What `show` found, for people."""
+    """What `show` found, as tables."""
     labels = ["dataset", "entities", "relations", "train", "observed", "valid", "test", "heldout", "duplicates"]
     labels += ["where", "folder", "licence", "citation", "source"]
     rows = {label: _words(info[label]) for label in labels if info.get(label) is not None}

@@ -31,16 +31,16 @@ PHRASES = {  # how a relation reads, asked for its tail and for its head
 QUESTIONS = (("canine.n.02", "_hyponym"), ("corvine_bird.n.01", "_hyponym"), ("building.n.01", "_has_part"))
 MOST_WALKS = 2  # of the ways to an answer, those worth telling
 LIKELY = 0.2  # answers below are not worth showing
-NEWCOMER = "dire_wolf.n.01"
-NEW_FACTS = ((NEWCOMER, "_hypernym", "wolf.n.01"), (NEWCOMER, "_has_part", "paw.n.01"))
-NEW_QUESTIONS = ("_hyponym", "_part_of")  # asked for the head: what has the newcomer as a kind, as its whole?
+UNSEEN = "dire_wolf.n.01"
+NEW_FACTS = ((UNSEEN, "_hypernym", "wolf.n.01"), (UNSEEN, "_has_part", "paw.n.01"))
+NEW_QUESTIONS = ("_hyponym", "_part_of")  # asked for the head: what has it as a kind, as its part?
 
 
 def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the facts; fewer is quicker and worse.")] = 6,
     device: options.Device = "cpu",
 ) -> None:
-    """Train on the bundled graph, compare with the rules, ask questions, then add an entity nobody has seen."""
+    """Train on the bundled graph, compare with the rules, ask questions, then add an unseen entity."""
     from hmem.graph.registry import load_dataset
 
     started = time.perf_counter()
@@ -54,7 +54,7 @@ def demo(
     neighborhoods = graph.inference_graph("train")
     for entity, relation in QUESTIONS:
         _ask(model, graph, neighborhoods, entity, relation)
-    _meet_newcomer(model, graph, neighborhoods)
+    _add_unseen_entity(model, graph, neighborhoods)
     console.print(f"That took {time.perf_counter() - started:.0f} s. Your own graph: hmem train FILE --out DIR")
 
 
@@ -94,15 +94,15 @@ def _show_metrics(reports: "list[Report]") -> None:
     console = output.console()
     console.print(table)
     console.print(
-        "Every entity is a candidate, known answers are filtered, ties are shared. Linked: the answer already stands\n"
-        "somewhere in the entity's memory, so rules can copy it; unlinked answers have to be completed.\n"
+        "Every entity is a candidate, other true answers are filtered, ties are shared. Linked: the answer already\n"
+        "stands somewhere in the entity's memory, so rules can copy it; unlinked answers have to be completed.\n"
     )
 
 
 def _ask(
     model: "HMem", dataset: "Dataset", graph: "Neighborhoods", entity: str, relation: str, *, head: bool = False
 ) -> None:
-    """What is known, what is likely besides, and why."""
+    """What is stored, what is likely besides, and why."""
     import torch
 
     from hmem.model.index import LiveIndex
@@ -113,22 +113,23 @@ def _ask(
     role = dataset.vocab.relations.id_of(relation) + (0 if head else dataset.num_relations)
     index = LiveIndex(graph, model.num_entities)
     with torch.inference_mode():
-        chances = model(Query(torch.tensor([asked]), torch.tensor([role])), index)[0].exp()  # (E,) p(x)
-    known = set(graph.answers(asked, role).tolist())
-    likely = [x for x in chances.topk(5 + len(known)).indices.tolist() if x not in known and chances[x] > LIKELY]
+        shares = model(Query(torch.tensor([asked]), torch.tensor([role])), index)[0].exp()  # (E,) p(x)
+    stored = set(graph.answers(asked, role).tolist())
+    best = shares.topk(5 + len(stored)).indices.tolist()
+    likely = [x for x in best if x not in stored and shares[x] > LIKELY]
     held_back = set(dataset.known().answers(asked, role).tolist()) if asked < model.num_entities else set()
     console = output.console()
     console.print(PHRASES[relation][head].format(entity), style="bold")
-    if known:
-        console.print(f"  known   {', '.join(sorted(entities[x] for x in known))}")
+    if stored:
+        console.print(f"  stored  {', '.join(sorted(entities[x] for x in stored))}")
     for answer in likely[:3]:
         console.print(
-            f"  {float(chances[answer]):.2f}    {entities[answer]}"
+            f"  {float(shares[answer]):.2f}    {entities[answer]}"
             + ("  (true: a held-back fact says so)" if answer in held_back else "")
         )
         console.print(f"          {_reason(model, dataset, index, asked, role, answer)}", style="dim")
     if not likely:
-        console.print(f"  nothing {'else ' if known else ''}above {LIKELY}", style="dim")
+        console.print(f"  nothing {'else ' if stored else ''}above {LIKELY}", style="dim")
     console.print()
 
 
@@ -154,10 +155,10 @@ def _reason(model: "HMem", dataset: "Dataset", index: "LiveIndex", asked: int, r
     return ", ".join(parts)
 
 
-def _meet_newcomer(model: "HMem", dataset: "Dataset", graph: "Neighborhoods") -> None:
+def _add_unseen_entity(model: "HMem", dataset: "Dataset", graph: "Neighborhoods") -> None:
     """Add an entity with two facts and ask about it at once; nothing is trained."""
     console = output.console()
-    console.print("Now somebody nobody has heard of. Nothing is trained.", style="bold")
+    console.print("Now an entity that came after training. Nothing is trained.", style="bold")
     for head, relation, tail in NEW_FACTS:
         dataset.vocab.entities.add(head)
         graph.add(
@@ -168,7 +169,7 @@ def _meet_newcomer(model: "HMem", dataset: "Dataset", graph: "Neighborhoods") ->
         console.print(f"  added   {head} {relation} {tail}")
     console.print()
     for relation in NEW_QUESTIONS:
-        _ask(model, dataset, graph, NEWCOMER, relation, head=True)
+        _ask(model, dataset, graph, UNSEEN, relation, head=True)
 
 
 def _fact(dataset: "Dataset", owner: int, role: int, filler: int) -> str:

@@ -13,7 +13,7 @@ from hmem.errors import NonFiniteError
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset, GraphName
     from hmem.reproduction.comparison import Comparison
-    from hmem.reproduction.paper_rows import Row, Run
+    from hmem.reproduction.paper_rows import PaperRow, Run
     from hmem.reproduction.reproduce import Surroundings
     from hmem.reproduction.results import Line
     from hmem.reproduction.studies import StudyName
@@ -53,7 +53,7 @@ def reproduce(
         ),
     ] = None,
     baselines: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where figures of the baselines are; missing ones are computed.")
+        Path, typer.Option(metavar="FILE", help="Where metrics of the baselines are; missing ones are computed.")
     ] = BASELINES,
     models: Annotated[
         Path | None,
@@ -71,7 +71,7 @@ def reproduce(
     json_path: options.Json = None,
 ) -> None:
     """Train the rows of the paper's tables that have no result yet, rank the test facts with them, without and with
-    the validation facts in the graph ("+"), and print our figures beside the paper's and the baselines'.
+    the validation facts in the graph ("+"), and print our metrics beside the paper's and the baselines'.
 
     `degree` and `growth` draw MRR against the size of neighborhoods (WN18, FB15K) and against the share of the facts
     about new entities in memory (WNGen, FBGen). Where the numbers are not there yet, they train the rows they compare.
@@ -80,7 +80,7 @@ def reproduce(
     Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
     Several such commands may run side by side and share the work.
     """
-    from hmem.cli.studies import work_on
+    from hmem.cli.reproduce_studies import work_on
     from hmem.figures.plotting import require_matplotlib
     from hmem.graph.registry import home
     from hmem.reproduction.paper_rows import in_miniature, limited, load_rows, select
@@ -114,7 +114,9 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _list(rows: "Sequence[Row]", studies: "Sequence[StudyName]", seed: int | None, results: Path, models: Path) -> None:
+def _list(
+    rows: "Sequence[PaperRow]", studies: "Sequence[StudyName]", seed: int | None, results: Path, models: Path
+) -> None:
     from hmem.reproduction.reproduce import runs_of, stage_of
     from hmem.reproduction.results import read_lines
     from hmem.reproduction.studies import find_study, runs_compared
@@ -137,7 +139,7 @@ def _list(rows: "Sequence[Row]", studies: "Sequence[StudyName]", seed: int | Non
     output.show(table)
 
 
-def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baselines_file: Path) -> bool:
+def _work(rows: "Sequence[PaperRow]", seed: int | None, where: "Surroundings", baselines_file: Path) -> bool:
     """Do what is missing. A row that fails does not stop the others; whether one did."""
     from hmem.reproduction.paper_rows import GRAPHS
     from hmem.reproduction.reproduce import baselines, is_complete, missing_graphs, runs_of
@@ -165,9 +167,9 @@ def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baseli
 def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "Surroundings", ctrl_c: "CtrlC") -> bool:
     """One row with one seed, with a bar to watch; False if it failed. Leaves the command if it was interrupted."""
     from hmem.cli.progress import training_progress
-    from hmem.reproduction.comparison import share
+    from hmem.evaluation.report import share
     from hmem.reproduction.reproduce import reproduce
-    from hmem.reproduction.results import figures_of
+    from hmem.reproduction.results import metrics_of
 
     title = f"{run.row.table} {run.row.name}, seed {run.seed}"
     output.note(f"{title} ...")
@@ -183,13 +185,17 @@ def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "
     if lines is None:
         output.note(f"{title}: another process is at it")
         return True
-    figures = ", ".join(f"{share(figures_of(line, 'all')['MRR'])} on {line['graph']}" for line in lines)
-    output.note(f"{title}: {lines[0]['epochs']} epochs in {lines[0]['training_seconds']:.0f} s; MRR (all) {figures}")
+    mrr = ", ".join(f"{share(metrics_of(line, 'all')['MRR'])} on {line['graph']}" for line in lines)
+    output.note(f"{title}: {lines[0]['epochs']} epochs in {lines[0]['training_seconds']:.0f} s; MRR (all) {mrr}")
     return True
 
 
 def _show(
-    rows: "Sequence[Row]", every: "Sequence[Row]", seed: int | None, lines: "Sequence[Line]", json_path: str | None
+    rows: "Sequence[PaperRow]",
+    every: "Sequence[PaperRow]",
+    seed: int | None,
+    lines: "Sequence[Line]",
+    json_path: str | None,
 ) -> None:
     from hmem.reproduction.comparison import compare
 
@@ -203,13 +209,14 @@ def _show(
 
 
 def _show_table(comparison: "Comparison") -> None:
-    from hmem.reproduction.comparison import share, table_lines
+    from hmem.evaluation.report import share
+    from hmem.reproduction.comparison import table_lines
     from hmem.reproduction.paper_rows import METRICS
 
     title = comparison.table + (", global weight" if comparison.group == "ablation" else "")
     if comparison.dataset != comparison.table:
         title += f" (in miniature, on {comparison.dataset})"
-    table = output.table(["model", "figures"], METRICS, title=title)
+    table = output.table(["model", "source"], METRICS, title=title)
     for entry in comparison.entries:
         label = entry.label + (f" ({len(entry.seeds)} seeds)" if len(entry.seeds) > 1 else "")
         for source, cells in table_lines(entry):

@@ -55,7 +55,7 @@ def serve(
         device=resolve_device(device),
         timeout=timeout,
     )
-    writes = "with a token" if settings.token else "by anybody on this machine" if allow_writes else "off"
+    writes = "with a token" if settings.token else "by all on this machine" if allow_writes else "off"
 
     def ready(url: str) -> None:
         output.note(f"{kb} is served at {url} (writes: {writes}). Stop with Ctrl-C.")

@@ -1,4 +1,4 @@
-"""What all figures share: one style, colors that everybody can tell apart, a caption, and the files they end up in.
+"""What all figures share: one style, colors that all readers can tell apart, a caption, and the files they end up in.
 
 Matplotlib is an optional dependency and is looked for only when something is drawn. Figures are made without pyplot, so
 drawing needs no display and leaves no state behind.

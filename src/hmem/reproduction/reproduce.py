@@ -1,4 +1,4 @@
-"""Train a row of the paper's tables, rank the test facts with it, and keep the figures.
+"""Train a row of the paper's tables, rank the test facts with it, and keep the metrics.
 
 What was done already is not done again: a row whose results are in the file is left alone, one whose model is trained
 is only ranked, and one that was interrupted goes on from its last checkpoint.
@@ -18,7 +18,7 @@ from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import current_commit, report
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.model.checkpoint import Model, load
-from hmem.reproduction.paper_rows import GRAPHS, Row, Run
+from hmem.reproduction.paper_rows import GRAPHS, PaperRow, Run
 from hmem.reproduction.results import BASELINES, Line, append_result, find_baseline, find_run, line_of
 from hmem.runs.evaluate import scorer_of
 from hmem.runs.fit import AnyCallback, Plan, carry_out
@@ -40,7 +40,7 @@ class Surroundings:
     callbacks: tuple[AnyCallback, ...] = ()
 
 
-def runs_of(rows: Sequence[Row], seed: int | None = None) -> list[Run]:
+def runs_of(rows: Sequence[PaperRow], seed: int | None = None) -> list[Run]:
     """The trainings that rows ask for: one for each of their seeds, or for `seed` alone."""
     return [Run(row=row, seed=each) for row in rows for each in (row.seeds if seed is None else (seed,))]
 
@@ -50,7 +50,7 @@ def missing_graphs(lines: Sequence[Line], run: Run) -> list[GraphName]:
 
 
 def is_complete(lines: Sequence[Line], runs: Sequence[Run], dataset: str) -> bool:
-    """Whether every figure of these runs and of the baselines is there, so that nobody has to look at the data."""
+    """Whether every metric of these runs and of the baselines is there, so that the data need not be loaded."""
     known = all(find_baseline(lines, name, dataset, graph) for name in BASELINES for graph in GRAPHS)
     return known and not any(missing_graphs(lines, run) for run in runs)
 
@@ -133,7 +133,7 @@ def rank(run: Run, fitted: Model, dataset: Dataset, graph: GraphName, where: Sur
 
 
 def baselines(dataset: Dataset, lines: Sequence[Line], results: Path) -> list[Line]:
-    """The test figures of rules and frequency on both graphs: those among `lines`, or else ranked now and added."""
+    """The test metrics of rules and frequency on both graphs: those among `lines`, or else ranked now and added."""
     found = []
     for name in BASELINES:
         for graph in GRAPHS:

@@ -12,20 +12,20 @@ from hmem.errors import ConfigError, DataError
 from hmem.evaluation.protocol import Protocol
 from hmem.evaluation.report import COLUMNS, Report
 from hmem.graph.dataset import GraphName
-from hmem.reproduction.paper_rows import METRICS, Figures, Run
+from hmem.reproduction.paper_rows import METRICS, MetricValues, Run
 
 Line = dict[str, Any]
 BASELINES = ("rules", "frequency")  # they stand in every table
-TRAINED_APART = ("ComplEx-N3",)  # by benchmarks/complex_n3.py; in a table where its figures are there
+TRAINED_APART = ("ComplEx-N3",)  # by benchmarks/complex_n3.py; in a table where its metrics are there
 RELATIONS_KEPT = 10  # of the break-down by relation; FB15K's 1,345 would be most of the file
 
 
 def line_of(report: Report) -> Line:
-    """The report with its figures rounded, and of the relations only those that are asked most."""
+    """The report with its metrics rounded, and of the relations only those that are asked most."""
     found = report.to_dict()
     found["protocols"] = {
-        protocol: {name: round(value, 6) for name, value in figures.items()}
-        for protocol, figures in report.protocols.items()
+        protocol: {name: round(value, 6) for name, value in metrics.items()}
+        for protocol, metrics in report.protocols.items()
     }
     found["breakdowns"] = {
         protocol: {**parts, "relation": dict(list(parts.get("relation", {}).items())[:RELATIONS_KEPT])}
@@ -99,7 +99,7 @@ def find_baseline(lines: Sequence[Line], name: str, dataset: str, graph: GraphNa
     return None
 
 
-def figures_of(line: Line, protocol: Protocol) -> Figures:
+def metrics_of(line: Line, protocol: Protocol) -> MetricValues:
     """MR, MRR and Hits as the tables have them: realistic, both sides."""
     keys = dict(COLUMNS)
     return {name: line["protocols"][protocol][f"both.realistic.{keys[name]}"] for name in METRICS}
