@@ -11,13 +11,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from hmem.cli.main import main
 from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.metrics import MRR
 from hmem.graph.registry import load_dataset
@@ -25,16 +23,11 @@ from hmem.model.checkpoint import FILES, load
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.runs.folder import claimed
+from tests.cli.conftest import Answer, invoke
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
 SMALL = ("--set", "memory.entity_dim=6", "--set", "memory.relation_dim=4", "--device", "cpu")
 QUICK = (*SMALL, "--set", "training.epochs=3", "--set", "training.validate_every=1")
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 Run = Callable[..., Answer]
@@ -72,11 +65,7 @@ def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
     """`run("train", …)` is `hmem train …`."""
 
     def answer(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["hmem", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capfd.readouterr()
-        return Answer(int(left.value.code or 0), out, err)
+        return invoke(monkeypatch, capfd, *arguments)
 
     return answer
 

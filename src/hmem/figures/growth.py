@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 from jaxtyping import Float, Int
 
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, Hint
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
@@ -128,7 +128,7 @@ def facts_to_come(dataset: Dataset, graph: GraphName) -> Triples:
     """The facts about held-out entities that training did not see."""
     if dataset.observed is None:
         raise ConfigError(
-            f"{dataset.name} has no entities held out of training, so none whose memory could grow; "
-            "try WNGen, FBGen or wordnet-mini-gen, or make such a set with: hmem data gen"
+            f"{dataset.name} has no entities held out of training, so none whose memory could grow",
+            hint=Hint(text="try WNGen, FBGen or wordnet-mini-gen, or make such a set with", command="hmem data gen"),
         )
     return np.concatenate([dataset.observed, dataset.valid]) if graph == "train+valid" else dataset.observed

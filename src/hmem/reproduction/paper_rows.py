@@ -96,10 +96,10 @@ def load_rows(folder: Path | None = None) -> list[PaperRow]:
     """Every row in `folder`, or every one that comes with the package, in the order of the paper's tables."""
     folder = folder or packaged_rows()
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is not a folder; expected one with a TOML file for each row")
+        raise ConfigError("{path} is not a folder; expected one with a TOML file for each row", path=folder)
     rows = [read_row(path) for path in sorted(folder.glob("*.toml"))]
     if not rows:
-        raise ConfigError(f"{folder}: no rows; expected a TOML file for each")
+        raise ConfigError("no rows; expected a TOML file for each", path=folder)
 
     def place(row: PaperRow) -> tuple[int, int, str, int, str]:
         return (
@@ -142,7 +142,7 @@ def read_row(path: Path) -> PaperRow:
             remark=remark,
         )
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(str(error), path=path) from error
 
 
 def select(rows: Sequence[PaperRow], group: str, names: Sequence[str] = ()) -> list[PaperRow]:

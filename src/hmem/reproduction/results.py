@@ -46,9 +46,9 @@ def read_lines(path: Path) -> list[Line]:
             try:
                 line = json.loads(text)
             except ValueError as error:
-                raise DataError(f"{path}:{number}: not JSON ({error}); take the line out") from error
+                raise DataError(f"not JSON ({error}); take the line out", path=path, line=number) from error
             if not isinstance(line, dict):
-                raise DataError(f"{path}:{number}: expected an object, found {text[:40]}")
+                raise DataError(f"expected an object, found {text[:40]}", path=path, line=number)
             lines.append(line)
     return lines
 
@@ -66,9 +66,11 @@ def append_line(path: Path, line: Line) -> None:
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         if os.write(file, data) != len(data):
-            raise DataError(f"{path}: the disk is full, and its last line is not whole; make room and take it out")
+            raise DataError("the disk is full, and its last line is not whole; make room and take it out", path=path)
     except OSError as error:  # which does not say of which file
-        raise DataError(f"{path}: nothing could be added ({error.strerror}); the same command tries again") from error
+        raise DataError(
+            f"nothing could be added ({error.strerror}); the same command tries again", path=path
+        ) from error
     finally:
         os.close(file)
 
@@ -77,9 +79,9 @@ def require_place(results: Path) -> None:
     """An error now where adding a line would fail later, after hours of training."""
     place = next(each for each in (results, *results.parents) if each.exists())
     if place != results and not place.is_dir():
-        raise ConfigError(f"results cannot go to {results}: {place} is a file, not a folder")
+        raise ConfigError(f"results cannot go to {results}: {{path}} is a file, not a folder", path=place)
     if not os.access(place, os.W_OK):
-        raise ConfigError(f"results cannot go to {results}: {place} may not be written to")
+        raise ConfigError(f"results cannot go to {results}: {{path}} may not be written to", path=place)
 
 
 def find_run(lines: Sequence[Line], run: Run, graph: GraphName) -> Line | None:

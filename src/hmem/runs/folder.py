@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hmem.config import Config, from_dict, to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.model.checkpoint import Model, read_tensors, write_tensors
 from hmem.training.loop import Progress
@@ -52,6 +53,7 @@ class RunFolder:
         if not self.is_interrupted:
             raise CheckpointError(f"no interrupted run to go on with (no {STATE})", path=self.path)
         before = read_run(self.path)
+        before["config"] = to_dict(from_dict(Config, before.get("config", {})))  # perhaps of an earlier version
         if before != run:
             raise ConfigError(
                 f"the interrupted run had {_difference(before, run)}; give the same to go on", path=self.path
