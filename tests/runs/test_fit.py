@@ -10,7 +10,6 @@ import torch
 
 import hmem
 from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
-from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import Dataset
 from hmem.model.checkpoint import FILES
 from hmem.runs.folder import claimed
@@ -88,18 +87,6 @@ def test_settings_may_be_assignments(toy: Dataset) -> None:
     assert same(hmem.fit(toy, settings=flat), hmem.fit(toy, settings=SMALL))
     with pytest.raises(ConfigError, match='did you mean "entity_dim"'):
         hmem.fit(toy, settings={"memory": {"entity_dimm": 3}})
-
-
-def test_evaluate_takes_a_model_or_a_scorer(toy: Dataset) -> None:
-    from hmem.evaluation.baselines import make_baseline
-
-    model = hmem.fit(toy, settings=SMALL)
-    on_valid = hmem.evaluate(model, toy, split="valid")
-    assert on_valid.protocols == model.metrics["reports"][0]["protocols"]
-    assert (on_valid.model, on_valid.seed, on_valid.settings["preset"]) == ("recall", 0, "recall")
-    rules = hmem.evaluate(make_baseline("rules", toy, "train"), toy, protocols=["all"])
-    assert (rules.model, list(rules.protocols), rules.split) == ("Rules", ["all"], "test")
-    assert 0 < rules.protocols["all"][MRR] <= 1
 
 
 def test_callbacks_are_told_in_order(toy: Dataset) -> None:

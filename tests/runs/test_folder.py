@@ -1,12 +1,10 @@
 """The folder of a run, and what makes two runs the same."""
 
-import signal
 from pathlib import Path
 
 import pytest
 
 from hmem.errors import CheckpointError
-from hmem.runs.callbacks import CtrlC
 from hmem.runs.folder import _difference, claimed, read_run
 
 
@@ -33,13 +31,3 @@ def test_a_claim_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match="expected a folder, found a file"), claimed(tmp_path / "file"):
         pass
-
-
-def test_the_second_ctrl_c_ends_at_once() -> None:
-    with CtrlC() as ctrl_c:
-        assert not ctrl_c.should_stop()
-        signal.raise_signal(signal.SIGINT)
-        assert ctrl_c.should_stop()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

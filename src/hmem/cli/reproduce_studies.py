@@ -40,7 +40,7 @@ def _compare(study: "StudyName", runs: "Sequence[Run]", where: "Surroundings") -
     """Compare the models of these runs, and keep the numbers as a line; None if one of them has left none."""
     from hmem.evaluation.report import current_commit
     from hmem.figures.compared_models import compared_model, compared_rules
-    from hmem.reproduction.reproduce import device_name, trained
+    from hmem.reproduction.reproduce import device_name, trained_model
     from hmem.reproduction.results import append_result, require_place
     from hmem.reproduction.studies import line_of_study, run_study
 
@@ -49,7 +49,7 @@ def _compare(study: "StudyName", runs: "Sequence[Run]", where: "Surroundings") -
     dataset = output.load(name)
     models = []
     for run in runs:
-        saved = trained(run, dataset, where)
+        saved = trained_model(run, dataset, where)
         if saved is None:
             return None
         models.append(compared_model(run.row.name, saved.model, where.device))

@@ -71,7 +71,7 @@ def reproduce(run: Run, dataset: Dataset, graphs: Sequence[GraphName], where: Su
     """
     folder = run.folder(where.models)
     with claimed(folder) as is_ours:
-        fitted = fit(run, dataset, folder, where) if is_ours else None
+        fitted = _model_in(folder, run, dataset, where) if is_ours else None
         if fitted is None:
             return None
         lines = [rank(run, fitted, dataset, graph, where) for graph in graphs]
@@ -80,7 +80,7 @@ def reproduce(run: Run, dataset: Dataset, graphs: Sequence[GraphName], where: Su
         return lines
 
 
-def fit(run: Run, dataset: Dataset, path: Path, where: Surroundings) -> Model | None:
+def _model_in(path: Path, run: Run, dataset: Dataset, where: Surroundings) -> Model | None:
     """The trained model of a run, from its folder where it is there; None if training was interrupted."""
     if where.retrain:
         for name in ("config.json", STATE):
@@ -101,11 +101,11 @@ def fit(run: Run, dataset: Dataset, path: Path, where: Surroundings) -> Model | 
         return None
 
 
-def trained(run: Run, dataset: Dataset, where: Surroundings) -> Model | None:
+def trained_model(run: Run, dataset: Dataset, where: Surroundings) -> Model | None:
     """The model of a run: from its folder, or trained now; None if it was interrupted or another process is at it."""
     folder = run.folder(where.models)
     with claimed(folder) as is_ours:
-        return fit(run, dataset, folder, dataclasses.replace(where, retrain=False)) if is_ours else None
+        return _model_in(folder, run, dataset, dataclasses.replace(where, retrain=False)) if is_ours else None
 
 
 def rank(run: Run, fitted: Model, dataset: Dataset, graph: GraphName, where: Surroundings) -> Line:
