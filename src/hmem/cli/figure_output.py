@@ -33,7 +33,7 @@ def write(
 ) -> None:
     """The picture, and a CSV file for each table of its numbers; then say what there is."""
     from hmem.figures.degree import DegreeEffect
-    from hmem.figures.drawings import picture_of
+    from hmem.figures.drawings import PICTURES
     from hmem.figures.growth import GrowthEffect
     from hmem.figures.plotting import write_picture
     from hmem.figures.tables import write_csv
@@ -43,7 +43,7 @@ def write(
             show_degree(result)
         elif isinstance(result, GrowthEffect):
             show_growth(result)
-    written = write_picture(picture_of(result), out, name, caption=caption)
+    written = write_picture(PICTURES[type(result)](result), out, name, caption=caption)
     for table, rows in result.tables().items():
         written.append(out / f"{table}.csv")
         write_csv(written[-1], rows)

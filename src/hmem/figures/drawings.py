@@ -5,7 +5,7 @@ and dashed, rules black and dotted.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -254,20 +254,13 @@ def traversal_picture(result: Traversal) -> Picture:
     )
 
 
-def picture_of(result: object) -> Picture:
-    """How the result of a study or a simulation looks."""
-    match result:
-        case Capacity():
-            return capacity_picture(result)
-        case DegreeEffect():
-            return degree_picture(result)
-        case GrowthEffect():
-            return growth_picture(result)
-        case HarmonySurfaces():
-            return harmony_picture(result)
-        case Traversal():
-            return traversal_picture(result)
-    raise TypeError(f"no picture of {type(result).__name__}")
+PICTURES: dict[type, Callable[[Any], Picture]] = {
+    Capacity: capacity_picture,
+    DegreeEffect: degree_picture,
+    GrowthEffect: growth_picture,
+    HarmonySurfaces: harmony_picture,
+    Traversal: traversal_picture,
+}
 
 
 def _binding_style(binding: str) -> dict[str, Any]:
