@@ -8,27 +8,15 @@ break-downs only the most asked are kept.
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from hmem.evaluation.baselines import make_baseline
-from hmem.evaluation.report import Report, report
+from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import GraphName
 from hmem.graph.registry import load_dataset
-from hmem.reproduction.results import append_line
+from hmem.reproduction.results import append_line, line_of
+from hmem.runs.evaluate import evaluate
 
-RELATIONS_KEPT = 10
 GRAPHS: tuple[GraphName, ...] = ("train", "train+valid")
-
-
-def line(made: Report) -> dict[str, Any]:
-    """The report with figures rounded and its longest part cut."""
-    found = made.to_dict()
-    for protocol, parts in found["breakdowns"].items():
-        kept = list(parts["relation"].items())[:RELATIONS_KEPT]
-        found["breakdowns"][protocol] = {**parts, "relation": dict(kept)}
-    for protocol, figures in found["protocols"].items():
-        found["protocols"][protocol] = {name: round(value, 6) for name, value in figures.items()}
-    return found
 
 
 def main() -> None:
@@ -40,14 +28,11 @@ def main() -> None:
         dataset = load_dataset(name)
         for graph in GRAPHS:
             for baseline in ("rules", "frequency"):
-                made = report(make_baseline(baseline, dataset, graph), dataset, model=baseline, graph=graph)
-                mrr = {
-                    protocol: round(figures["both.realistic.inverse_harmonic_mean_rank"], 4)
-                    for protocol, figures in made.protocols.items()
-                }
+                made = evaluate(make_baseline(baseline, dataset, graph), dataset, graph=graph, name=baseline)
+                mrr = {protocol: round(values[MRR], 4) for protocol, values in made.protocols.items()}
                 print(f"{dataset.name:18s} {made.label:12s} {mrr}", flush=True)
                 if given.json:
-                    append_line(Path(given.json), line(made))
+                    append_line(Path(given.json), line_of(made))
 
 
 if __name__ == "__main__":

@@ -99,8 +99,8 @@ def main() -> None:
     settings = {name: getattr(given, name) for name in ("rank", "reg", "rate", "batch")}
     made = report(model, dataset, model="ComplEx-N3", split=given.split, settings=settings, seed=given.seed)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    for protocol, figures in made.protocols.items():
-        mrr = figures["both.realistic.inverse_harmonic_mean_rank"]
+    for protocol, values in made.protocols.items():
+        mrr = values["both.realistic.inverse_harmonic_mean_rank"]
         print(f"{dataset.name} ComplEx-N3 {protocol}: {given.split} MRR {mrr:.4f}, {parameters:,} parameters")
     if given.json:
         name = torch.cuda.get_device_name() if device == "cuda" else "cpu"

@@ -26,7 +26,7 @@ from hmem.config import Config, from_dict, merge
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.knowledge.base import KnowledgeBase
-from hmem.model.checkpoint import SavedModel, save
+from hmem.model.checkpoint import Model, save
 from hmem.model.presets import preset
 from hmem.reproduction.results import append_line
 from hmem.training.start import new_model, start_from_rules
@@ -57,7 +57,7 @@ def make(folder: Path, num_facts: int, num_entities: int, name: str) -> dict[str
     model = new_model(config, num_entities, RELATIONS)
     start_from_rules(model, Neighborhoods.build(triples, num_entities, RELATIONS), 0)
     vocab = Vocabulary(entities, relations)
-    save(folder / "model", SavedModel(model=model, config=config, vocab=vocab, dataset="zipf", preset=name))
+    save(folder / "model", Model(model=model, config=config, vocab=vocab, dataset="zipf", preset=name))
     table = pa.table(
         {
             "head": pa.array(entities).take(pa.array(triples[:, 0])),
@@ -80,11 +80,11 @@ def measure(folder: Path) -> dict[str, float]:
     answered = time.perf_counter()
     adding, session = [], []
     for number in range(ADDS):
-        newcomer, neighbor = f"newcomer {number}", f"entity {rng.integers(1000)}"
+        unseen, neighbor = f"unseen {number}", f"entity {rng.integers(1000)}"
         begun = time.perf_counter()
-        kb.add(newcomer, "relation 1", neighbor, source="benchmark")
+        kb.add(unseen, "relation 1", neighbor, source="benchmark")
         added = time.perf_counter()
-        kb.predict(newcomer, "relation 2")  # raises if the fact were not there yet
+        kb.predict(unseen, "relation 2")  # raises if the fact were not there yet
         session.append(time.perf_counter() - added)
         adding.append(added - begun)
     return {
@@ -109,10 +109,10 @@ def main() -> None:
         print(json.dumps(measure(Path(given.measure))))
         return
     with tempfile.TemporaryDirectory() as folder:
-        figures = make(Path(folder), given.facts, given.entities, given.preset)
+        measured = make(Path(folder), given.facts, given.entities, given.preset)
         again = [sys.executable, __file__, "--measure", folder]
-        figures |= json.loads(subprocess.run(again, capture_output=True, text=True, check=True).stdout)
-    for name, value in figures.items():
+        measured |= json.loads(subprocess.run(again, capture_output=True, text=True, check=True).stdout)
+    for name, value in measured.items():
         print(f"{name:28} {value:12,.2f}")
     if given.json:
         row = {
@@ -122,7 +122,7 @@ def main() -> None:
             "preset": given.preset,
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
-            **figures,
+            **measured,
         }
         append_line(Path(given.json), row)
 

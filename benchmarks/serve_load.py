@@ -112,7 +112,7 @@ class Load:
                 self.latencies.append(time.perf_counter() - due)
                 self.failed += answer.status != 200
 
-    def figures(self) -> dict[str, float]:
+    def summary(self) -> dict[str, float]:
         ordered = sorted(self.latencies)
         return {
             "per_second": round(len(ordered) / (time.perf_counter() - self.started), 1),
@@ -124,7 +124,7 @@ class Load:
 
 
 class Writer(threading.Thread):
-    """Adds facts about newcomers, one by one, and remembers those that were acknowledged."""
+    """Adds facts about unseen entities, one by one, and remembers those that were acknowledged."""
 
     def __init__(self, address: tuple[str, int], facts: list[Names3], per_second: float) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ def new_facts(path: Path, count: int) -> list[Names3]:
     with Store.open(path, read_only=True) as store:
         facts = [fact.names for fact in store.listing()]
     drawn = random.Random(1).choices(facts, k=count)
-    return [(f"newcomer {place}", relation, tail) for place, (_, relation, tail) in enumerate(drawn)]
+    return [(f"unseen {place}", relation, tail) for place, (_, relation, tail) in enumerate(drawn)]
 
 
 def count_lost(path: Path, acknowledged: list[Names3]) -> int:
@@ -180,15 +180,15 @@ def main() -> None:
         path = make_base(Path(folder))
         questions, facts = questions_of(path, given.known), new_facts(path, int(3 * given.seconds * given.writes) + 10)
         with served(path) as address:
-            Load(address, questions, given.rate, 1.0).run(given.clients)  # nobody's first question counts
+            Load(address, questions, given.rate, 1.0).run(given.clients)  # first questions do not count
             writer = Writer(address, facts, given.writes)
             writer.start()
             steady = Load(address, questions, given.rate, given.seconds)
             steady.run(given.clients)
-            steady_figures = steady.figures()
+            steady_summary = steady.summary()
             hasty = Load(address, questions, None, given.seconds / 2)
             hasty.run(given.clients)
-            hasty_figures = hasty.figures()
+            hasty_summary = hasty.summary()
             writer.done.set()
             writer.join()
         lost = count_lost(path, writer.acknowledged)
@@ -197,9 +197,9 @@ def main() -> None:
         "rate": given.rate,
         "known": given.known,
         "cores": os.cpu_count(),
-        **steady_figures,
-        "most_per_second": hasty_figures["per_second"],
-        "most_p99_ms": hasty_figures["p99_ms"],
+        **steady_summary,
+        "most_per_second": hasty_summary["per_second"],
+        "most_p99_ms": hasty_summary["p99_ms"],
         "facts_added": len(writer.acknowledged),
         "lost_writes": lost,
     }

@@ -117,7 +117,7 @@ def fsync_ms(path: Path) -> float:
 
 
 def measure(folder: Path, sizes: list[int], adds: int) -> list[dict[str, float]]:
-    """The same figures for each size."""
+    """The same numbers for each size."""
     paths = [folder / f"{size}.kb" for size in sizes]
     found = [measure_import(path, size) for path, size in zip(paths, sizes, strict=True)]
     stores = [Store.open(path) for path in paths]

@@ -8,18 +8,15 @@ once, protocol `all`.
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
-from hmem.evaluation.report import report
-from hmem.graph.registry import load_dataset
-from hmem.model.hmem import ModelScorer
-from hmem.model.index import FrozenIndex
-from hmem.model.presets import preset
+import hmem
+from hmem.config import to_dict
+from hmem.evaluation.metrics import MRR
 from hmem.reproduction.results import append_line
-from hmem.training.loop import train
 
 
 def main() -> None:
@@ -30,32 +27,28 @@ def main() -> None:
     parser.add_argument("--split", default="test", choices=("valid", "test"))
     parser.add_argument("--json")
     given = parser.parse_args()
-    config = from_dict(Config, merge(preset(given.preset), parse_assignments(given.assignments)))
-    dataset = load_dataset(given.data)
+    dataset = hmem.load_dataset(given.data)
+    unvalidated = replace(dataset, valid=dataset.valid[:0])
     device = "cuda" if torch.cuda.is_available() else "cpu"
     # The device's own start is not training, nor are the seconds in which torch imports its compiler for an optimizer.
     torch.optim.Adam([torch.zeros(1, device=device, requires_grad=True)])
     started = time.perf_counter()
-    outcome = train(config, dataset.train, dataset.num_entities, dataset.num_relations, device=device)
+    model = hmem.fit(unvalidated, given.preset, settings=given.assignments, device=device)
     if device == "cuda":
         torch.cuda.synchronize()
-    seconds = time.perf_counter() - started
-    scorer = ModelScorer(outcome.model, FrozenIndex(dataset.inference_graph("train"), device))
-    made = report(scorer, dataset, model=given.preset, split=given.split, protocols=("all",))
-    mrr = made.protocols["all"]["both.realistic.inverse_harmonic_mean_rank"]
-    print(
-        f"{dataset.name} {given.preset}: {given.split} MRR {mrr:.4f} after {seconds:.1f} s, {outcome.epochs:.1f} epochs"
-    )
+    seconds, epochs = time.perf_counter() - started, model.metrics["training"]["epochs"]
+    mrr = hmem.evaluate(model, dataset, split=given.split, protocols=("all",)).protocols["all"][MRR]
+    print(f"{dataset.name} {given.preset}: {given.split} MRR {mrr:.4f} after {seconds:.1f} s, {epochs:.1f} epochs")
     if given.json:
         row = {
             "question": "time_to_quality",
             "dataset": dataset.name,
             "preset": given.preset,
             "split": given.split,
-            "settings": to_dict(config),
+            "settings": to_dict(model.config),
             "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
             "seconds": seconds,
-            "epochs": outcome.epochs,
+            "epochs": epochs,
             "mrr": mrr,
         }
         append_line(Path(given.json), row)

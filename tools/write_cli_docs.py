@@ -7,18 +7,16 @@ The text is typer's plain help at a fixed width: neither the terminal nor its co
 (`<str>`, `{data}`) is that of the typer version in constraints.txt.
 """
 
-import argparse
-import difflib
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from generated_page import ROOT, write_or_check
 from typer.main import get_command
 
 from hmem.cli.main import app
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "cli.md"
+PAGE = ROOT / "docs" / "cli.md"
 WIDTH = 100  # columns
 
 HEADER = """\
@@ -27,9 +25,9 @@ HEADER = """\
 <!-- Written by `python tools/write_cli_docs.py` from the `--help` of every command. Do not edit by hand. -->
 
 `python -m hmem` is the same as `hmem`. `DATA` is a dataset's name, a folder with `train`, `valid` and `test` files, or
-a single file of facts; see [data.md](data.md). What the figures mean is in [evaluation.md](evaluation.md).
+a single file of facts; see [data.md](data.md). What the metrics mean is in [evaluation.md](evaluation.md).
 
-Tables go to standard output, progress bars and errors to standard error. Every command that prints figures of a dataset
+Tables go to standard output, progress bars and errors to standard error. Every command that prints metrics of a dataset
 takes `--json PATH`; with `--json -` standard output holds the JSON and nothing else.
 
 | exit code | meaning |
@@ -73,22 +71,5 @@ def help_text(context: Any) -> str:
     return "\n".join(line.rstrip() for line in lines).strip()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; leave with 1 if the page is out of date")
-    given = parser.parse_args()
-    wanted = page()
-    if not given.check:
-        PAGE.write_text(wanted, encoding="utf-8")
-        return 0
-    found = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    if found == wanted:
-        return 0
-    changes = difflib.unified_diff(found.splitlines(), wanted.splitlines(), "docs/cli.md", "--help", lineterm="")
-    print("\n".join(changes))
-    print("docs/cli.md is out of date; write it anew: python tools/write_cli_docs.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page, __doc__))

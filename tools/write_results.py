@@ -6,21 +6,20 @@
 Of each row the results count that have the settings and seeds of its file in benchmarks/paper.
 """
 
-import argparse
-import difflib
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+from generated_page import ROOT, write_or_check
+
+from hmem.evaluation.report import share
 from hmem.figures.degree import BINS, PAPER
-from hmem.reproduction.comparison import PAPERS_PROTOCOL, Comparison, Entry, compare, share, table_lines
+from hmem.reproduction.comparison import PAPERS_PROTOCOL, Comparison, Entry, compare, table_lines
 from hmem.reproduction.link_breakdown import parts_of
-from hmem.reproduction.paper_rows import GRAPHS, METRICS, Row, Run, load_rows
+from hmem.reproduction.paper_rows import GRAPHS, METRICS, PaperRow, Run, load_rows
 from hmem.reproduction.results import TRAINED_APART, Line, find_baseline, find_run, read_lines
 from hmem.reproduction.studies import StudyName, find_study, runs_compared
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
 PLACES = ("baselines.jsonl", "paper")
 
@@ -29,26 +28,26 @@ HEADER = """\
 
 <!-- Written by `python tools/write_results.py` from results and benchmarks/paper. Do not edit by hand. -->
 
-The paper's tables, with our figures below the paper's. `hmem reproduce wn18` (or `fb15k`, `wn18rr`, `wngen`, `fbgen`,
+The paper's tables, with our metrics below the paper's. `hmem reproduce wn18` (or `fb15k`, `wn18rr`, `wngen`, `fbgen`,
 `fb15k-237`, `ablation`, `degree`, `growth`, `all`) trains what has no result yet, ranks the test facts and prints these
-tables; `benchmarks/paper` has the settings of every row, and `results/paper` every run with all its figures.
+tables; `benchmarks/paper` has the settings of every row, and `results/paper` every run with all its metrics.
 
-- `paper`: as printed. `typed` and `all`: ours, by who may be an answer ([evaluation.md](evaluation.md#protocols)). The
-  authors' scripts rank in protocol `typed`, so that is the line to compare with the paper; the rest of the field ranks
-  in `all`.
+- `paper`: as printed. `typed` and `all`: ours, by which entities are candidates
+  ([evaluation.md](evaluation.md#protocols)). The authors' scripts rank in protocol `typed`, so that is the line to
+  compare with the paper; the rest of the field ranks in `all`.
 - "+": the validation facts are in the graph that memories are made of, without training on them. Learned memories
   (`-im`) are made of no facts, so nothing changes for them.
 - `rules` and `frequency` learn nothing ([evaluation.md](evaluation.md#baselines)); `ComplEx-N3` is a strong plain
   factor model (`python benchmarks/complex_n3.py NAME --rank 500 --reg R --epochs 200 --minutes M`, with R .05, M 2.5 on
   WN18; .1, 2.5 on WN18RR; .0025, 3 on FB15K; .05, 3 on FB15K-237); `ERAvg` is the closest relative in the literature;
   `recall` and `TPR-inf-readout` are our own. None of them is in the paper.
-- Where several seeds were run, figures are means, and the MRR has its standard deviation beside it.
+- Where several seeds were run, metrics are means, and the MRR has its standard deviation beside it.
 - Settings were chosen on validation facts; those of commit 344f594 with [a yardstick that has been mended
   since](evaluation.md#why-test-facts-are-no-rivals-in-validation).
 """
 
 
-def page(rows: Sequence[Row], lines: Sequence[Line]) -> str:
+def page(rows: Sequence[PaperRow], lines: Sequence[Line]) -> str:
     """The whole text of docs/results.md."""
     found = compare(rows, lines, rows)
     titles = [title_of(each) for each in found]
@@ -71,7 +70,7 @@ def anchor(title: str) -> str:
 def section(comparison: Comparison) -> Iterator[str]:
     if comparison.group == "ablation":
         yield "`-global`: one weight matrix for every query, f = 1; without it, the row of the table above.\n"
-    yield f"| model | figures | {' | '.join(METRICS)} |"
+    yield f"| model | source | {' | '.join(METRICS)} |"
     yield f"|---|---|{'---:|' * len(METRICS)}"
     for entry in comparison.entries:
         label = entry.label + (f" ({len(entry.seeds)} seeds)" if len(entry.seeds) > 1 else "")
@@ -118,7 +117,7 @@ def against(entry: Entry) -> str:
     return f"{share(entry.ours[PAPERS_PROTOCOL].mean['MRR'])} against {share(entry.published['MRR'])}"
 
 
-def parts(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
+def parts(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
     """What `recall` does for answers that stand in the asked entity's memory already, and for those that do not."""
     yield (
         "Protocol `all`, without the validation facts in memory. Linked: some stored fact links the asked entity and\n"
@@ -139,7 +138,7 @@ def parts(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
         yield ""
 
 
-def degree(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
+def degree(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
     """How MRR depends on the number of neighbors of the asked entity."""
     yield (
         "`hmem reproduce degree`. The paper says that explicit memories get better as neighborhoods grow, and\n"
@@ -155,14 +154,14 @@ def degree(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
         yield f"{models_of('degree', line, rows, lines)}\n"
         yield f"| model | memory | protocol | {' | '.join(BINS)} | per doubling |"
         yield f"|---|---|---|{'---:|' * (len(BINS) + 1)}"
-        for kind, figures in PAPER.get(dataset, {}).items():
-            yield f"| paper | {kind} | | {' | '.join(map(share, figures))} | |"
-        slopes = {_who(row): row for row in line["tables"]["degree-lines"] if row["against"] != "degree"}
+        for kind, values in PAPER.get(dataset, {}).items():
+            yield f"| paper | {kind} | | {' | '.join(map(share, values))} | |"
+        slopes = {_model(row): row for row in line["tables"]["degree-lines"] if row["against"] != "degree"}
         bins: dict[tuple[str, str, str], list[str]] = {}
         for row in line["tables"]["degree-bins"]:
-            bins.setdefault(_who(row), []).append("–" if row["mrr"] is None else share(row["mrr"]))
-        for who, cells in bins.items():
-            yield f"| {' | '.join([*who, *cells, _slope(slopes[who])])} |"
+            bins.setdefault(_model(row), []).append("–" if row["mrr"] is None else share(row["mrr"]))
+        for of_model, cells in bins.items():
+            yield f"| {' | '.join([*of_model, *cells, _slope(slopes[of_model])])} |"
         yield ""
         for (model, kind, protocol), row in slopes.items():
             if kind != "baseline":
@@ -170,7 +169,7 @@ def degree(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
         yield ""
 
 
-def growth(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
+def growth(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
     """How MRR on entities that training never saw grows with the facts about them."""
     yield (
         "`hmem reproduce growth`. MRR on entities that training never saw, against the share of the facts about them\n"
@@ -187,14 +186,14 @@ def growth(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
         yield f"{models_of('growth', line, rows, lines)}\n"
         yield f"| model | memory | protocol | {' | '.join(f'{each:.0%}' for each in shares)} |"
         yield f"|---|---|---|{'---:|' * len(shares)}"
-        for who in dict.fromkeys(map(_who, table)):
-            mine = [row for row in table if _who(row) == who]
+        for model in dict.fromkeys(map(_model, table)):
+            mine = [row for row in table if _model(row) == model]
             means = [statistics.mean(row["mrr"] for row in mine if row["share"] == each) for each in shares]
-            yield f"| {' | '.join([*who, *map(share, means)])} |"
+            yield f"| {' | '.join([*model, *map(share, means)])} |"
         yield ""
 
 
-def models_of(study: StudyName, line: Line, rows: Sequence[Row], lines: Sequence[Line]) -> str:
+def models_of(study: StudyName, line: Line, rows: Sequence[PaperRow], lines: Sequence[Line]) -> str:
     """Which models a study compared, and whether they are still those of the tables."""
     said = f"Models of commit {line.get('commit') or '–'}"
     now = runs_compared(study, rows).get(line["dataset"], [])
@@ -203,7 +202,7 @@ def models_of(study: StudyName, line: Line, rows: Sequence[Row], lines: Sequence
     return f"{said}, with settings that the rows of the tables had before."
 
 
-def _who(row: Line) -> tuple[str, str, str]:
+def _model(row: Line) -> tuple[str, str, str]:
     return row["model"], row["kind"], row["protocol"]
 
 
@@ -222,7 +221,7 @@ def _trend(row: Line, kind: str) -> str:
     return f"{'better' if rises else 'worse'} with more neighbors, {'as' if agrees else 'not as'} the paper says."
 
 
-def runs(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
+def runs(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
     """What each training took."""
     found = [
         (row.dataset, row.name, seed, line)
@@ -248,22 +247,10 @@ def runs(rows: Sequence[Row], lines: Sequence[Line]) -> Iterator[str]:
         yield f"| {' | '.join([*cells, line['commit'] or '–'])} |"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; leave with 1 if the page is out of date")
-    given = parser.parse_args()
-    wanted = page(load_rows(), [line for name in PLACES for line in read_lines(RESULTS / name)]).rstrip("\n") + "\n"
-    if not given.check:
-        PAGE.write_text(wanted, encoding="utf-8")
-        return 0
-    found = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    if found == wanted:
-        return 0
-    changes = difflib.unified_diff(found.splitlines(), wanted.splitlines(), "docs/results.md", "results", lineterm="")
-    print("\n".join(changes))
-    print("docs/results.md is out of date; write it anew: python tools/write_results.py", file=sys.stderr)
-    return 1
+def current() -> str:
+    """The page as the results of now give it."""
+    return page(load_rows(), [line for name in PLACES for line in read_lines(RESULTS / name)]).rstrip("\n") + "\n"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, current, __doc__))

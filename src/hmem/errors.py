@@ -9,6 +9,7 @@
     ├── StiffnessError          a Harmony function without a maximum
     ├── NonFiniteError          NaN where a score or a loss should be
     ├── CheckpointError         a model folder that cannot be used
+    ├── InterruptedRunError     a training that was asked to stop before its end
     └── StoreError              a knowledge base file that cannot be used
 
 An error carries its parts as fields: what is wrong, where, what was found, what was expected, what may have been meant,
@@ -94,6 +95,10 @@ class NonFiniteError(HMemError):
 
 class CheckpointError(HMemError):
     pass
+
+
+class InterruptedRunError(HMemError):
+    exit_code = 130
 
 
 class StoreError(HMemError):

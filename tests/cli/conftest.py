@@ -37,13 +37,22 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
+def invoke(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *arguments: object) -> Answer:
+    """`hmem …` in this process."""
+    from hmem.cli.main import main
+
+    monkeypatch.setattr(sys, "argv", ["hmem", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    out, err = capfd.readouterr()
+    return Answer(int(left.value.code or 0), out, err)
+
+
 @pytest.fixture
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], one_thread: None
 ) -> Command:
     """`command("kb", "info", "zoo.kb")` is `hmem kb info zoo.kb` in an empty folder, in the time zone UTC."""
-    from hmem.cli.main import main
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HMEM_DATA", raising=False)
     monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
@@ -51,12 +60,8 @@ def command(
     def answer(*arguments: object, given: str | bytes = b"") -> Answer:
         given = given.encode() if isinstance(given, str) else given
         with monkeypatch.context() as patched:
-            patched.setattr(sys, "argv", ["hmem", *map(str, arguments)])
             patched.setattr(sys, "stdin", _Input(given))
-            with pytest.raises(SystemExit) as left:
-                main()
-        out, err = capfd.readouterr()
-        return Answer(int(left.value.code or 0), out, err)
+            return invoke(patched, capfd, *arguments)
 
     return answer
 

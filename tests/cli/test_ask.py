@@ -1,4 +1,4 @@
-"""`hmem predict`, `explain`, `missing` and `similar`: tables for people, JSON for programs, names forgiven or not."""
+"""`hmem predict`, `explain`, `missing` and `similar`: tables and JSON, names forgiven or not."""
 
 import json
 import math
@@ -43,11 +43,20 @@ def test_predict_shows_the_likeliest_answers_with_their_probability(command: Com
 
 
 def test_predict_the_other_way_round(command: Command, zoo: str) -> None:
-    title, heading, *lines = rows(command("predict", zoo, "wolf.n.01", "hypernym", "--tail", "-k", 2).out)
+    title, heading, *lines = rows(command("predict", zoo, "wolf.n.01", "hypernym", "--direction", "head", "-k", 2).out)
     assert (title, heading) == (["? hypernym wolf.n.01"], ["head", "probability"])
     with KnowledgeBase.open(zoo) as kb:
         expected = kb.predict("wolf.n.01", "hypernym", 2, direction="head")
     assert [line[1] for line in lines] == [each.head for each in expected]
+
+
+def test_the_old_name_of_the_direction_still_works(command: Command, zoo: str) -> None:
+    for asked in (("predict", zoo, "wolf.n.01", "hypernym"), ("explain", zoo, "dog.n.01", "hypernym", "canine.n.02")):
+        now, before = command(*asked, "--direction", "head"), command(*asked, "--tail")
+        assert (before.code, before.out) == (0, now.out)
+        assert now.out != command(*asked).out
+        assert before.err == f"--tail is called --direction head now, and will go away\n{now.err}"
+    assert "--tail" not in command("predict", "--help").out
 
 
 def test_predict_all_marks_what_is_stored(command: Command, zoo: str) -> None:
@@ -75,7 +84,7 @@ def test_without_calibration_there_are_no_percentages(command: Command, uncalibr
     assert "%" not in command("explain", uncalibrated, "wolf.n.01", "hyponym", "white_wolf.n.01").out
 
 
-def test_why_somebody_large_has_no_percentages(command: Command, zoo: str) -> None:
+def test_why_an_entity_that_has_grown_has_no_percentages(command: Command, zoo: str) -> None:
     with KnowledgeBase.open(zoo) as kb:
         kb.add_many([(f"pup{number}", "hypernym", "wolf.n.01") for number in range(500)])
     for question in (["predict", zoo, "wolf.n.01", "hyponym"], ["missing", zoo, "wolf.n.01"]):
@@ -84,12 +93,12 @@ def test_why_somebody_large_has_no_percentages(command: Command, zoo: str) -> No
         assert "%" not in out
         assert "wolf.n.01 has far more facts of one kind than anything had" in " ".join(err.split())
     assert "far more facts" in command("explain", zoo, "wolf.n.01", "hyponym", "pup1").err
-    assert "far more facts" not in command("explain", zoo, "wolf.n.01", "hyponym", "pup1", "--tail").err
+    assert "far more facts" not in command("explain", zoo, "wolf.n.01", "hyponym", "pup1", "--direction", "head").err
 
 
 def test_a_fact_that_was_just_added_is_used(command: Command, zoo: str) -> None:
     command("facts", "add", zoo, "dire_wolf.n.01", "hypernym", "wolf.n.01")
-    asked = ("predict", zoo, "dire_wolf.n.01", "hyponym", "--tail", "-k", 18)
+    asked = ("predict", zoo, "dire_wolf.n.01", "hyponym", "--direction", "head", "-k", 18)
     assert "wolf.n.01" in command(*asked).out
     answers = json.loads(command("predict", zoo, "wolf.n.01", "hyponym", "-k", 19, "--json", "-").out)["answers"]
     assert "dire_wolf.n.01" in [each["tail"] for each in answers]  # as an answer too
@@ -191,7 +200,8 @@ def test_explain_says_that_a_stored_fact_is_stored(command: Command, zoo: str) -
 def test_explain_from_the_other_end(command: Command, zoo: str) -> None:
     fact = ("wolf.n.01", "hyponym", "white_wolf.n.01")
     one, other = (
-        json.loads(command("explain", zoo, *fact, *flag, "--json", "-").out)["score"] for flag in ([], ["--tail"])
+        json.loads(command("explain", zoo, *fact, *flag, "--json", "-").out)["score"]
+        for flag in ([], ["--direction", "head"])
     )
     with KnowledgeBase.open(zoo) as kb:
         assert one == pytest.approx(kb.score(*fact), rel=1e-5)

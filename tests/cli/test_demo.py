@@ -23,7 +23,7 @@ def test_it_asks_about_canines(told: str) -> None:
     assert "wolf.n.01" in told
 
 
-def test_the_newcomer_is_answered_about_with_a_reason(told: str) -> None:
+def test_an_unseen_entity_is_answered_about_with_a_reason(told: str) -> None:
     assert "added   dire_wolf.n.01 _hypernym wolf.n.01" in told
     after = told.split("What is dire_wolf.n.01 a kind of?")[1]
     assert after.split("\n")[1].split()[1] == "wolf.n.01"

@@ -205,7 +205,7 @@ def test_list_by_head_relation_and_tail(command: Command, kb: str) -> None:
     )
 
 
-def test_confidence_is_a_column_only_where_somebody_gave_one(command: Command, kb: str) -> None:
+def test_confidence_is_a_column_only_where_one_was_given(command: Command, kb: str) -> None:
     command("facts", "add", kb, "yak", "eats", "grass", "--confidence", 0.5)
     heading, line = rows(command("facts", "list", kb, "--head", "yak").out)
     assert (heading[-1], line[-2:]) == ("confidence", ["–", "0.50"])
@@ -350,7 +350,7 @@ def test_what_tsv_cannot_hold_is_said_and_nothing_is_written(command: Command, k
         assert "two\nlines" in store.entity_names()
 
 
-def test_a_format_nobody_knows(command: Command, kb: str) -> None:
+def test_an_unknown_format(command: Command, kb: str) -> None:
     assert command("facts", "export", kb, "all.xlsx") == (
         2,
         "",

@@ -18,7 +18,7 @@ from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
-from hmem.model.checkpoint import SavedModel, save
+from hmem.model.checkpoint import Model, save
 from hmem.model.hmem import HMem
 from tests.cli.test_train import here, one_thread
 
@@ -59,7 +59,7 @@ def save_model(folder: Path, data: str, preset: str, kind: str = "explicit") -> 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = HMem(config.memory, dataset.num_entities, dataset.num_relations)
-    save(folder, SavedModel(model=model, config=config, vocab=dataset.vocab, dataset=data, preset=preset))
+    save(folder, Model(model=model, config=config, vocab=dataset.vocab, dataset=data, preset=preset))
     return folder
 
 
@@ -125,7 +125,7 @@ def test_degree(here: Path) -> None:
     rules = {row["protocol"]: row for row in found if (row["model"], row["neighbors"]) == ("rules", "0–99")}
     for protocol in ("all", "typed"):
         assert float(rules[protocol]["mrr"]) == pytest.approx(expected[protocol][MRR], abs=1e-5)
-    assert found[1]["mrr"] == ""  # nobody has a hundred neighbors
+    assert found[1]["mrr"] == ""  # no entity has a hundred neighbors
 
 
 def test_models_of_one_preset_go_by_their_folders(here: Path) -> None:

@@ -25,12 +25,12 @@ def sessions(text: str) -> list[tuple[str, str]]:
 
 
 def comparable(text: str) -> list[str]:
-    """The text without what differs from run to run: times, measured figures, and the width that they take."""
+    """The text without what differs from run to run: times, measured numbers, and the width that they take."""
     lines = []
     for line in text.splitlines():
         line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", line)
         line = re.sub(r"(< |> )?\d+(\.\d+)?%", "N%", line)
-        if re.search(r"facts/s|│|trained|Calibrated|probabilities|\bMB|\bkB|MRR", line):
+        if re.search(r"facts/s|\.\d+–\.\d|trained|Calibrated|probabilities|\bMB|\bkB|MRR", line):
             line = re.sub(r"\d[\d,]*\.?\d*|\.\d+", "N", line)
         line = re.sub(r"-?\d+\.\d+(e-\d+)?", "N", line)
         line = re.sub(r"[━─]+", "─", line)

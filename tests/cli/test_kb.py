@@ -233,18 +233,17 @@ def test_a_model_that_cannot_be_put_in_place_is_not_lost(
     command: Command, zoo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hmem.errors import StoreError
-    from hmem.knowledge import model_link as link
+    from hmem.knowledge import retraining
 
     def refuse(*_: object, **__: object) -> None:
         raise StoreError("zoo.kb is being written by another process")
 
     with monkeypatch.context() as patched:
-        patched.setattr(link, "attach", refuse)
+        patched.setattr(retraining, "attach", refuse)
         code, _, err = command("train", "--from", zoo, "--out", "next", "--set", "training.epochs=1", "--device", "cpu")
     assert code == 1
     assert err.endswith(
-        "hmem: zoo.kb is being written by another process. The model is ready, and is used after: "
-        "hmem kb use zoo.kb next\n"
+        "hmem: zoo.kb is being written by another process. The model is ready; use it with: hmem kb use zoo.kb next\n"
     )
     assert model_of(zoo).folder == Path("model").resolve()
     assert command("kb", "use", zoo, "next").code == 0
@@ -259,7 +258,7 @@ def test_a_model_that_is_gone_is_no_reason_not_to_train_another(command: Command
     shutil.rmtree("again")
     code, _, err = command("train", "--from", zoo, "--out", "third", "--fine-tune", *QUICK)
     assert code == 2
-    assert err.splitlines()[-1].endswith("; leave --fine-tune out to train from nothing")
+    assert err.splitlines()[-1].endswith("; without fine-tuning, training starts from nothing")
 
 
 def test_an_interrupted_training_leaves_the_old_model_until_it_is_resumed(
@@ -292,7 +291,7 @@ def test_an_interrupted_training_leaves_the_old_model_until_it_is_resumed(
         (["toy", "--fine-tune"], "--fine-tune goes on from the model of a knowledge base; say which with --from KB"),
         (
             ["--from", "zoo.kb", "--fine-tune", "--set", "memory.entity_dim=9"],
-            "--fine-tune keeps the memory settings of the model in use; leave it out to change them",
+            "fine-tuning keeps the memory settings of the model; train without it to change them",
         ),
     ],
 )
@@ -311,7 +310,7 @@ def test_without_a_model_there_is_nothing_to_fine_tune(command: Command) -> None
     command("kb", "create", "new.kb", "--facts", "-", given=tabbed(TOY_TRAIN))
     code, _, err = command("train", "--from", "new.kb", "--out", "next", "--fine-tune")
     assert code == 2
-    assert err == "hmem: new.kb has no model to start from; leave --fine-tune out to train from nothing\n"
+    assert err == "hmem: new.kb has no model to start from; without fine-tuning, training starts from nothing\n"
 
 
 def test_without_facts_there_is_nothing_to_learn_from(command: Command) -> None:

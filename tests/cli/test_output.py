@@ -1,4 +1,4 @@
-"""What the commands print is for people or for programs, and never half of each."""
+"""What the commands print is a table or JSON, and never half of each."""
 
 import json
 import math

@@ -7,27 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-import torch
 
 import hmem
-from hmem.cli.main import main
 from hmem.reproduction.paper_rows import load_rows
 from hmem.reproduction.results import read_lines
-from tests.cli.test_train import write_toy
+from tests.cli.conftest import Answer, invoke
+from tests.cli.test_train import Run, one_thread, write_toy
 
+__all__ = ["one_thread"]  # a fixture
 
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Answer]
 
 SMALL = "[memory]\nentity_dim = 6\n[training]\nepochs = 3\nbatch_size = 8\nvalidate_every = 1\n"
 PUBLISHED = '[paper]\n"train" = [3, 0.999, 0.998, 0.999, 0.999]\n"train+valid" = [24, 0.001, 0.001, 0.001, 0.001]\n'
@@ -37,14 +29,6 @@ def write_row(folder: Path, name: str, preset: str, more: str = "", group: str =
     folder.mkdir(exist_ok=True)
     head = f'row = "{name}"\ngroup = "{group}"\ndataset = "toy"\npreset = "{preset}"\n'
     (folder / f"toy_{preset}.toml").write_text(head + more, encoding="utf-8")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -64,11 +48,7 @@ def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
     """`run("wn18", …)` is `hmem reproduce wn18 …` on a CPU."""
 
     def answer(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["hmem", "reproduce", *map(str, arguments), "--device", "cpu"])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capfd.readouterr()
-        return Answer(int(left.value.code or 0), out, err)
+        return invoke(monkeypatch, capfd, "reproduce", *arguments, "--device", "cpu")
 
     return answer
 
@@ -318,7 +298,7 @@ def test_without_matplotlib_a_study_is_not_begun(run: Run, here: Path, monkeypat
 def test_a_study_waits_for_rows_that_another_process_trains(run: Run, here: Path) -> None:
     from hmem.reproduction.paper_rows import Run as Training
     from hmem.reproduction.paper_rows import in_miniature, select
-    from hmem.reproduction.reproduce import claimed
+    from hmem.runs.folder import claimed
 
     (row,) = select(load_rows(), "wngen", ["TPR"])
     with claimed(Training(row=in_miniature(row), seed=0).folder(Path("models"))):

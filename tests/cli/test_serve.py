@@ -47,7 +47,7 @@ def run(base: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return answer
 
 
-def test_by_default_only_this_machine_is_served_and_nobody_writes(run: Any) -> None:
+def test_by_default_only_this_machine_is_served_and_writes_are_off(run: Any) -> None:
     settings, port = run()
     assert settings == Settings(host="127.0.0.1")
     assert port == 8000
@@ -70,7 +70,7 @@ def test_the_token_comes_from_the_environment(run: Any, monkeypatch: pytest.Monk
     assert run("--host", "0.0.0.0")[0].token == "long and random"
 
 
-def test_writes_for_everybody_are_refused(run: Any) -> None:
+def test_writes_without_a_token_on_a_public_host_are_refused(run: Any) -> None:
     with pytest.raises(ConfigError, match="for this machine only"):
         run("--host", "0.0.0.0", "--allow-writes")
 
@@ -100,7 +100,7 @@ def test_a_server_says_where_it_is_and_stops_when_told(base: Path, how: signal.S
     )
     assert process.stderr is not None
     told = process.stderr.readline()
-    found = re.search(r"zoo\.kb is served at (http://127\.0\.0\.1:\d+) \(writes: by anybody on this machine\)", told)
+    found = re.search(r"zoo\.kb is served at (http://127\.0\.0\.1:\d+) \(writes: by all on this machine\)", told)
     assert found, told
     fact = {"head": "puppy.n.01", "relation": "hypernym", "tail": "dog.n.01"}
     assert httpx.post(f"{found[1]}/facts", json={"facts": [fact]}, timeout=30).status_code == 201

@@ -11,30 +11,23 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from hmem.cli.main import main
-from hmem.cli.train import _difference, stop_on_ctrl_c
 from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.metrics import MRR
 from hmem.graph.registry import load_dataset
 from hmem.model.checkpoint import FILES, load
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
+from hmem.runs.folder import claimed
+from tests.cli.conftest import Answer, invoke
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
 SMALL = ("--set", "memory.entity_dim=6", "--set", "memory.relation_dim=4", "--device", "cpu")
 QUICK = (*SMALL, "--set", "training.epochs=3", "--set", "training.validate_every=1")
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 Run = Callable[..., Answer]
@@ -72,11 +65,7 @@ def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
     """`run("train", …)` is `hmem train …`."""
 
     def answer(*arguments: object) -> Answer:
-        monkeypatch.setattr(sys, "argv", ["hmem", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capfd.readouterr()
-        return Answer(int(left.value.code or 0), out, err)
+        return invoke(monkeypatch, capfd, *arguments)
 
     return answer
 
@@ -108,7 +97,7 @@ def test_writes_a_folder_and_says_so(run: Run) -> None:
     code, out, err = run("train", "toy", "--out", "model", *QUICK)
     assert code == 0
     assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "log.jsonl"}
-    assert re.search(r"recall\s*│ all", out)
+    assert re.search(r"^ *recall +all ", out, re.MULTILINE)
     assert "toy, valid: 6 queries" in out
     assert re.search(r"^model: trained 3\.0 epochs in \d+ s \(done\)\.$", out, re.MULTILINE)
     assert out.endswith("Next: hmem evaluate model\n")
@@ -247,7 +236,7 @@ def test_a_folder_that_is_not_empty(run: Run) -> None:
     assert run("train", "toy", "--out", "model", *QUICK) == (
         2,
         "",
-        "hmem: model is not empty; choose another folder, or add --overwrite to replace it\n",
+        "hmem: model is not empty; choose another folder, or replace what it holds: --overwrite\n",
     )
     assert [path.name for path in Path("model").iterdir()] == ["mine.txt"]
     assert run("train", "toy", "--out", "model", *QUICK, "--overwrite").code == 0
@@ -257,6 +246,15 @@ def test_a_folder_that_is_not_empty(run: Run) -> None:
     assert run("train", "toy", "--out", "model", *QUICK, "--overwrite", "--seed", 3).code == 0
     assert Path("model/model.safetensors").read_bytes() != before
     assert len(log_of("model")) == 6  # of the new run only
+
+
+def test_two_trainings_do_not_share_a_folder(run: Run) -> None:
+    with claimed(Path("model")) as is_ours:
+        assert is_ours
+        code, out, err = run("train", "toy", "--out", "model", *QUICK)
+    assert (code, out) == (2, "")
+    assert err == "hmem: another process is training in model; choose another folder\n"
+    assert run("train", "toy", "--out", "model", *QUICK).code == 0
 
 
 def test_a_run_that_failed_before_it_had_anything_does_not_stand_in_the_way(run: Run) -> None:
@@ -269,7 +267,7 @@ def test_a_run_that_failed_before_it_had_anything_does_not_stand_in_the_way(run:
 def test_a_file_in_place_of_the_folder(run: Run) -> None:
     Path("model").write_text("mine")
     code, out, err = run("train", "toy", "--out", "model", *QUICK)
-    assert (code, out, err) == (1, "", "hmem: model: Not a directory\n")
+    assert (code, out, err) == (1, "", "hmem: model: expected a folder, found a file\n")
     assert Path("model").read_text() == "mine"
 
 
@@ -298,7 +296,7 @@ def test_a_small_knowledge_base_answers_by_scores(run: Run, here: Path) -> None:
     assert code == 0, err
     assert out.endswith("small.kb uses it from now on.\n")
     assert "no fact of small.kb can be kept out of training to validate with" in err
-    code, out, err = run("predict", "small.kb", "anna", "works_at", "--tail", "-k", 1)
+    code, out, err = run("predict", "small.kb", "anna", "works_at", "--direction", "head", "-k", 1)
     assert (code, "score" in out, "Scores are not calibrated" in err) == (0, True, True)
 
 
@@ -333,7 +331,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(run: Run, monkeypatch: pytest.Monkey
     assert run(*command) == (
         2,
         "",
-        "hmem: model is not empty; choose another folder, or add --resume to go on with its run\n",
+        "hmem: model is not empty; choose another folder, or go on with its run: --resume\n",
     )
     assert run(*command, "--resume", "--set", "memory.role_bias=zero") == (
         2,
@@ -383,16 +381,6 @@ def test_a_dataset_that_changed_since_is_said(run: Run, here: Path, monkeypatch:
     assert err == "hmem: model: the interrupted run had counts.entities=18, not 19; give the same to go on\n"
 
 
-def test_the_second_ctrl_c_ends_at_once() -> None:
-    with stop_on_ctrl_c() as asked:
-        assert asked == []
-        signal.raise_signal(signal.SIGINT)
-        assert asked == [signal.SIGINT]
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_a_real_ctrl_c(run: Run, here: Path) -> None:
     """A process of its own gets a real signal in the middle; what it goes on to is what it would have reached."""
     command = ["train", "toy", *SMALL, "--set", "training.epochs=200", "--set", "training.validate_every=100"]
@@ -425,10 +413,3 @@ def test_exit_codes_of_the_command_itself(here: Path) -> None:
     )
     assert (answer.returncode, answer.stdout) == (2, "")
     assert answer.stderr == 'hmem: unknown setting "stifness" in [memory]; did you mean stiffness?\n'
-
-
-def test_the_first_difference_is_named() -> None:
-    before = {"data": "a", "config": {"memory": {"x": 1, "y": None}, "training": {"z": 1}}}
-    assert _difference(before, {**before, "data": "b"}) == "data=a, not b"
-    now = {"data": "a", "config": {"memory": {"x": 1, "y": 3}, "training": {"z": 2}}}
-    assert _difference(before, now) == "config.memory.y=None, not 3"

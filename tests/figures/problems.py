@@ -1,9 +1,9 @@
-"""Contenders that the analysis tests share."""
+"""Models that the tests of figures compare."""
 
 import torch
 
 from hmem.config import MemoryConfig
-from hmem.figures.compared_models import Contender, model_contender
+from hmem.figures.compared_models import ComparedModel, compared_model
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.model.hmem import HMem, ModelScorer
@@ -21,11 +21,11 @@ class Recorder:
 
     def __init__(self, dataset: Dataset) -> None:
         self.graphs: list[Neighborhoods] = []
-        self._inner = model_contender("recorder", random_model(dataset))
+        self._inner = compared_model("recorder", random_model(dataset))
 
     @property
-    def contender(self) -> Contender:
-        return Contender("recorder", "explicit", self._on)
+    def model(self) -> ComparedModel:
+        return ComparedModel("recorder", "explicit", self._on)
 
     def _on(self, graph: Neighborhoods) -> ModelScorer:
         self.graphs.append(graph)

@@ -77,7 +77,7 @@ def test_a_role_gives_one_answer_at_most() -> None:
         assert (curve.among_all.mean(axis=0) <= result.ceiling + 1e-12).all()
         assert (curve.among_all <= curve.filtered).all()
     assert result.ceiling[-1] == pytest.approx(NUM_ROLES / 2000)
-    assert (result.curves[0].filtered[:, -1] == 1).all()  # everything is stored, so nobody is left to be a rival
+    assert (result.curves[0].filtered[:, -1] == 1).all()  # everything is stored, so no rival is left
 
 
 def test_memories_fill_up_and_larger_ones_later() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from hmem.evaluation.baselines import Rules, make_baseline
-from hmem.figures.compared_models import model_contender, rules_contender
+from hmem.figures.compared_models import compared_model, compared_rules
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.model.hmem import ModelScorer
 from tests.figures.problems import random_model
@@ -15,10 +15,10 @@ GRAPHS: list[GraphName] = ["train", "train+valid"]
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_rules_are_the_baseline(toy: Dataset, graph: GraphName) -> None:
-    contender = rules_contender(toy)
-    assert (contender.name, contender.kind) == ("rules", "baseline")
-    first = contender.on(toy.inference_graph("train"))
-    there = contender.on(toy.inference_graph(graph))
+    model = compared_rules(toy)
+    assert (model.name, model.kind) == ("rules", "baseline")
+    first = model.on(toy.inference_graph("train"))
+    there = model.on(toy.inference_graph(graph))
     expected = make_baseline("rules", toy, graph)
     assert isinstance(first, Rules)
     assert isinstance(there, Rules)
@@ -32,9 +32,9 @@ def test_rules_are_the_baseline(toy: Dataset, graph: GraphName) -> None:
 
 def test_a_model_sees_the_graph_it_is_put_on(toy: Dataset) -> None:
     model = random_model(toy)
-    contender = model_contender("mine", model)
-    assert (contender.name, contender.kind) == ("mine", "explicit")
-    scorers = [contender.on(toy.inference_graph(graph)) for graph in GRAPHS]
+    compared = compared_model("mine", model)
+    assert (compared.name, compared.kind) == ("mine", "explicit")
+    scorers = [compared.on(toy.inference_graph(graph)) for graph in GRAPHS]
     assert all(isinstance(scorer, ModelScorer) and scorer.model is model for scorer in scorers)
     asked = torch.arange(toy.num_entities)
     roles = torch.full_like(asked, 5)
@@ -43,7 +43,7 @@ def test_a_model_sees_the_graph_it_is_put_on(toy: Dataset) -> None:
 
 
 def test_an_implicit_model_does_not(toy: Dataset) -> None:
-    contender = model_contender("im", random_model(toy, kind="implicit"))
-    assert contender.kind == "implicit"
-    plain, plus = (contender.on(toy.inference_graph(graph)).score(ENTITIES, ROLES) for graph in GRAPHS)
+    model = compared_model("im", random_model(toy, kind="implicit"))
+    assert model.kind == "implicit"
+    plain, plus = (model.on(toy.inference_graph(graph)).score(ENTITIES, ROLES) for graph in GRAPHS)
     assert torch.equal(plain, plus)

@@ -16,7 +16,7 @@ from hmem.evaluation.evaluate import evaluate
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.queries import queries_of
 from hmem.evaluation.report import report
-from hmem.figures.compared_models import model_contender, rules_contender
+from hmem.figures.compared_models import compared_model, compared_rules
 from hmem.figures.degree import BINS, PAPER, degree_effect, fit, paper_row
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.names import Vocabulary
@@ -26,7 +26,7 @@ from tests.figures.problems import random_model
 
 @pytest.mark.parametrize("graph", ["train", "train+valid"])
 def test_the_bins_add_up_to_the_plain_evaluation(toy: Dataset, graph: GraphName) -> None:
-    result = degree_effect(toy, [rules_contender(toy), model_contender("m", random_model(toy))], graph=graph)
+    result = degree_effect(toy, [compared_rules(toy), compared_model("m", random_model(toy))], graph=graph)
     expected = report(make_baseline("rules", toy, graph), toy, model="rules", graph=graph).protocols
     assert [(curve.name, curve.protocol) for curve in result.curves] == [
         ("rules", "all"), ("rules", "typed"), ("m", "all"), ("m", "typed"),
@@ -34,14 +34,14 @@ def test_the_bins_add_up_to_the_plain_evaluation(toy: Dataset, graph: GraphName)
     for curve in result.curves[:2]:
         overall = (curve.mrr * curve.queries).sum() / curve.queries.sum()
         assert overall == pytest.approx(expected[curve.protocol][MRR])
-        assert curve.six[0] == pytest.approx(overall)  # nobody here has a hundred neighbors
+        assert curve.six[0] == pytest.approx(overall)  # no entity here has a hundred neighbors
         assert curve.six_queries.tolist() == [result.num_queries, 0, 0, 0, 0, 0]
         assert np.isnan(curve.six[1:]).all()
     assert result.num_queries == 2 * len(toy.test)
 
 
 def test_each_bin_holds_the_queries_of_its_degrees(toy: Dataset) -> None:
-    (curve,) = degree_effect(toy, [rules_contender(toy)], protocols=["all"]).curves
+    (curve,) = degree_effect(toy, [compared_rules(toy)], protocols=["all"]).curves
     queries = queries_of(toy, "test")
     graph = toy.inference_graph("train")
     ranks = evaluate(make_baseline("rules", toy, "train"), toy, queries)["all"].realistic
@@ -70,7 +70,7 @@ def star(toy: Dataset, degree: int) -> Dataset:
 @pytest.mark.parametrize(("degree", "place"), [(99, 0), (100, 1), (199, 1), (499, 4), (500, 5), (620, 5)])
 def test_the_bins_of_the_paper(toy: Dataset, degree: int, place: int) -> None:
     dataset = star(toy, degree)
-    (curve,) = degree_effect(dataset, [rules_contender(dataset)], protocols=["all"]).curves
+    (curve,) = degree_effect(dataset, [compared_rules(dataset)], protocols=["all"]).curves
     counts = [0] * len(BINS)
     counts[0] += 1  # asked from its other end, which has no neighbor
     counts[place] += 1
@@ -78,7 +78,7 @@ def test_the_bins_of_the_paper(toy: Dataset, degree: int, place: int) -> None:
 
 
 def test_a_sample_is_smaller(toy: Dataset) -> None:
-    assert degree_effect(toy, [rules_contender(toy)], sample=4).num_queries == 4
+    assert degree_effect(toy, [compared_rules(toy)], sample=4).num_queries == 4
 
 
 # The line
@@ -144,7 +144,7 @@ def test_the_paper_prints_nothing_about_other_graphs() -> None:
 
 
 def test_tables(toy: Dataset) -> None:
-    result = degree_effect(replace(toy, name="FB15K"), [model_contender("im", random_model(toy, kind="implicit"))])
+    result = degree_effect(replace(toy, name="FB15K"), [compared_model("im", random_model(toy, kind="implicit"))])
     tables = result.tables()
     assert list(tables) == ["degree", "degree-bins", "degree-lines"]
     assert sum(int(row["queries"]) for row in tables["degree"] if row["protocol"] == "all") == result.num_queries

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hmem.figures.capacity import capacity
-from hmem.figures.compared_models import model_contender, rules_contender
+from hmem.figures.compared_models import compared_model, compared_rules
 from hmem.figures.degree import degree_effect
 from hmem.figures.drawings import (
     capacity_picture,
@@ -15,7 +15,7 @@ from hmem.figures.drawings import (
     harmony_picture,
     traversal_picture,
 )
-from hmem.figures.growth import growth
+from hmem.figures.growth import growth_effect
 from hmem.figures.harmony_surface import harmony_surfaces
 from hmem.figures.plotting import Picture
 from hmem.figures.traversal import traversal
@@ -59,12 +59,12 @@ def test_capacity() -> None:
 
 
 def test_degree(toy: Dataset) -> None:
-    contenders = [
-        model_contender("tpr", random_model(toy)),
-        model_contender("tpr-im", random_model(toy, kind="implicit")),
-        rules_contender(toy),
+    models = [
+        compared_model("tpr", random_model(toy)),
+        compared_model("tpr-im", random_model(toy, kind="implicit")),
+        compared_rules(toy),
     ]
-    result = degree_effect(toy, contenders)
+    result = degree_effect(toy, models)
     picture = degree_picture(result)
     figure = drawn(picture)
     assert legend(figure) == ["tpr (explicit)", "tpr-im (implicit)", "rules"]
@@ -84,7 +84,7 @@ def test_degree(toy: Dataset) -> None:
 
 
 def test_the_axis_of_high_figures_begins_near_the_lowest(toy: Dataset) -> None:
-    result = degree_effect(toy, [rules_contender(toy)])
+    result = degree_effect(toy, [compared_rules(toy)])
 
     def begin(lowest: float) -> float:
         high = [replace(curve, mrr=np.full_like(curve.mrr, lowest), six=curve.six * 0 + 1) for curve in result.curves]
@@ -95,8 +95,8 @@ def test_the_axis_of_high_figures_begins_near_the_lowest(toy: Dataset) -> None:
 
 
 def test_growth(toy_gen: Dataset) -> None:
-    contenders = [model_contender("recall", random_model(toy_gen)), rules_contender(toy_gen)]
-    result = growth(toy_gen, contenders, draws=2)
+    models = [compared_model("recall", random_model(toy_gen)), compared_rules(toy_gen)]
+    result = growth_effect(toy_gen, models, draws=2)
     picture = growth_picture(result)
     figure = drawn(picture)
     assert legend(figure) == ["recall", "rules"]
@@ -107,7 +107,7 @@ def test_growth(toy_gen: Dataset) -> None:
 
 
 def test_growth_shows_the_highest_point_of_every_panel(toy_gen: Dataset) -> None:
-    result = growth(toy_gen, [rules_contender(toy_gen)], shares=[0.0, 1.0], draws=1)
+    result = growth_effect(toy_gen, [compared_rules(toy_gen)], shares=[0.0, 1.0], draws=1)
     low, high = result.curves
     taller = replace(result, curves=(replace(low, mrr=low.mrr * 0 + 0.5), replace(high, mrr=high.mrr * 0 + 0.7)))
     for axes in drawn(growth_picture(taller)).axes:
@@ -115,7 +115,7 @@ def test_growth_shows_the_highest_point_of_every_panel(toy_gen: Dataset) -> None
 
 
 def test_one_protocol_is_one_panel(toy_gen: Dataset) -> None:
-    result = growth(toy_gen, [rules_contender(toy_gen)], shares=[0.0, 1.0], draws=1, protocols=["all"])
+    result = growth_effect(toy_gen, [compared_rules(toy_gen)], shares=[0.0, 1.0], draws=1, protocols=["all"])
     assert len(drawn(growth_picture(result)).axes) == 1
 
 

@@ -11,8 +11,8 @@ from hmem.evaluation.evaluate import evaluate
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.queries import queries_of
 from hmem.evaluation.report import report
-from hmem.figures.compared_models import model_contender, rules_contender
-from hmem.figures.growth import SHARES, facts_to_come, growth
+from hmem.figures.compared_models import compared_model, compared_rules
+from hmem.figures.growth import SHARES, facts_to_come, growth_effect
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.model.hmem import ModelScorer
@@ -27,7 +27,7 @@ def facts_of(graph: Neighborhoods) -> set[tuple[int, ...]]:
 @pytest.mark.parametrize("graph", ["train", "train+valid"])
 def test_with_all_facts_it_is_a_plain_evaluation(toy_gen: Dataset, graph: GraphName) -> None:
     model = random_model(toy_gen)
-    result = growth(toy_gen, [model_contender("m", model), rules_contender(toy_gen)], graph=graph, draws=2)
+    result = growth_effect(toy_gen, [compared_model("m", model), compared_rules(toy_gen)], graph=graph, draws=2)
     scorers = ModelScorer(model, FrozenIndex(toy_gen.inference_graph(graph))), make_baseline("rules", toy_gen, graph)
     expected = [
         report(scorer, toy_gen, model="", graph=graph).protocols[protocol][MRR]
@@ -43,20 +43,20 @@ def test_with_all_facts_it_is_a_plain_evaluation(toy_gen: Dataset, graph: GraphN
 
 def test_without_any_the_memories_are_empty(toy_gen: Dataset) -> None:
     recorder = Recorder(toy_gen)
-    result = growth(toy_gen, [recorder.contender], shares=[0.0], draws=1)
+    result = growth_effect(toy_gen, [recorder.model], shares=[0.0], draws=1)
     (graph,) = recorder.graphs
     assert toy_gen.heldout is not None
     assert graph.degrees(toy_gen.heldout).tolist() == [0] * len(toy_gen.heldout)
     queries = queries_of(toy_gen, "test")
     empty = Neighborhoods.build(toy_gen.train, toy_gen.num_entities, toy_gen.num_relations)
-    ranks = evaluate(recorder.contender.on(empty), toy_gen, queries)
+    ranks = evaluate(recorder.model.on(empty), toy_gen, queries)
     for curve in result.curves:
         assert curve.mrr[0, 0] == pytest.approx(metrics(ranks[curve.protocol], queries.sides)[MRR])
 
 
 def test_facts_arrive_one_after_the_other(toy_gen: Dataset) -> None:
     recorder = Recorder(toy_gen)
-    result = growth(toy_gen, [recorder.contender], draws=1)
+    result = growth_effect(toy_gen, [recorder.model], draws=1)
     assert result.shares.tolist() == list(SHARES)
     assert result.facts.tolist() == [round(share * len(facts_to_come(toy_gen, "train"))) for share in SHARES]
     found = [facts_of(graph) for graph in recorder.graphs]
@@ -69,14 +69,14 @@ def test_facts_arrive_one_after_the_other(toy_gen: Dataset) -> None:
 
 def test_draws_differ_where_chance_has_a_part(toy_gen: Dataset) -> None:
     recorder = Recorder(toy_gen)
-    result = growth(toy_gen, [recorder.contender], shares=[0.0, 0.5, 1.0], draws=3)
+    result = growth_effect(toy_gen, [recorder.model], shares=[0.0, 0.5, 1.0], draws=3)
     assert len(recorder.graphs) == 3 + 1 + 1  # nothing and everything are ranked once
     halves = [facts_of(recorder.graphs[place]) for place in (1, 3, 4)]
     assert len({frozenset(facts) for facts in halves}) == 3
     for curve in result.curves:
         assert curve.mrr.shape == (3, 3)
         assert np.ptp(curve.mrr[:, 0]) == np.ptp(curve.mrr[:, 2]) == 0
-    again = growth(toy_gen, [recorder.contender], shares=[0.0, 0.5, 1.0], draws=3)
+    again = growth_effect(toy_gen, [recorder.model], shares=[0.0, 0.5, 1.0], draws=3)
     assert all(np.array_equal(one.mrr, other.mrr) for one, other in zip(result.curves, again.curves, strict=True))
 
 
@@ -84,13 +84,13 @@ def test_validation_facts_arrive_where_they_are_asked_for(toy_gen: Dataset) -> N
     assert len(facts_to_come(toy_gen, "train+valid")) == len(facts_to_come(toy_gen, "train")) + len(toy_gen.valid)
 
 
-def test_somebody_must_be_new(toy: Dataset) -> None:
+def test_some_entity_must_be_held_out(toy: Dataset) -> None:
     with pytest.raises(ConfigError, match="toy has no entities held out of training"):
-        growth(toy, [rules_contender(toy)])
+        growth_effect(toy, [compared_rules(toy)])
 
 
 def test_the_table_has_every_figure(toy_gen: Dataset) -> None:
-    result = growth(toy_gen, [rules_contender(toy_gen)], shares=[0.0, 1.0], draws=2, sample=3)
+    result = growth_effect(toy_gen, [compared_rules(toy_gen)], shares=[0.0, 1.0], draws=2, sample=3)
     assert result.num_queries == 3
     rows = result.tables()["growth"]
     assert len(rows) == 2 * 2 * 2

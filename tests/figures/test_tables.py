@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hmem.figures.tables import Row, write_csv
+from hmem.figures.tables import TableRow, write_csv
 
 
 def test_what_is_written_can_be_read(tmp_path: Path) -> None:
-    rows: list[Row] = [
+    rows: list[TableRow] = [
         {"name": "a, b", "count": 3, "share": 1 / 3},
         {"name": "0–99", "count": 0, "share": float("nan")},
     ]

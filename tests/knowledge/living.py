@@ -16,7 +16,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.store.records import Names3
-from hmem.model.checkpoint import SavedModel, save
+from hmem.model.checkpoint import Model, save
 from hmem.model.index import FrozenIndex, LiveIndex
 from hmem.model.placing import place
 from hmem.model.query import Query
@@ -64,7 +64,7 @@ def train_toy(name: str, folder: Path, metrics: dict[str, Any] | None = None, ep
     outcome = train(config, dataset.train, dataset.num_entities, dataset.num_relations)
     save(
         folder,
-        SavedModel(
+        Model(
             model=outcome.model,
             config=config,
             vocab=dataset.vocab,
@@ -97,7 +97,7 @@ def same(before: dict[tuple[str, int], Tensor], after: dict[tuple[str, int], Ten
 class Rebuilt:
     """A knowledge base that keeps nothing: names, index and vectors are made from the facts for every question."""
 
-    def __init__(self, saved: SavedModel, names_in_order: list[str], facts: list[Names3]) -> None:
+    def __init__(self, saved: Model, names_in_order: list[str], facts: list[Names3]) -> None:
         self.model = saved.model
         self.trained = len(saved.vocab.entities)
         self.vocab = Vocabulary(list(saved.vocab.entities), list(saved.vocab.relations))

@@ -17,7 +17,7 @@ import hmem
 from hmem.errors import CheckpointError
 from hmem.graph.names import Vocabulary
 from hmem.model import checkpoint
-from hmem.model.checkpoint import FILES, FORMAT, SavedModel, load, read_tensors, save, write_tensors
+from hmem.model.checkpoint import FILES, FORMAT, Model, load, read_tensors, save, write_tensors
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
 from tests.model.problems import every_question, index_of, random_facts, small
@@ -35,7 +35,7 @@ def saved_model(preset: str = "recall", entities: list[str] | None = None, relat
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter))
     model.is_trained[0] = False
-    return SavedModel(model=model, config=config, vocab=vocab, dataset="toy", preset=preset, metrics={"note": 1})
+    return Model(model=model, config=config, vocab=vocab, dataset="toy", preset=preset, metrics={"note": 1})
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 from hmem.config import Config, from_dict, merge
 from hmem.evaluation.report import COLUMNS
 from hmem.model.presets import preset
-from hmem.reproduction.paper_rows import METRICS, Row, Run
+from hmem.reproduction.paper_rows import METRICS, PaperRow, Run
 
 SMALL: dict[str, Any] = {
     "memory": {"entity_dim": 6, "relation_dim": 4},
@@ -13,7 +13,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-def make_row(**changes: Any) -> Row:
+def make_row(**changes: Any) -> PaperRow:
     settings = changes.pop("settings", {})
     values: dict[str, Any] = {
         "key": "toy_tpr",
@@ -25,18 +25,18 @@ def make_row(**changes: Any) -> Row:
         "published": {"train": dict(zip(METRICS, (253.0, 0.9, 0.8, 0.85, 0.95), strict=True))},
     }
     values |= changes
-    return Row(config=from_dict(Config, merge(preset(values["preset"]), SMALL, settings)), **values)
+    return PaperRow(config=from_dict(Config, merge(preset(values["preset"]), SMALL, settings)), **values)
 
 
 def make_line(run: Run, graph: str = "train", mrr: float = 0.5, **changes: Any) -> dict[str, Any]:
-    """A line as the results have it, with the same figures in both protocols."""
+    """A line as the results have it, with the same metrics in both protocols."""
     return {
         "row": run.row.key,
         "dataset": run.row.dataset,
         "split": "test",
         "graph": graph,
         "model": run.row.name,
-        "protocols": {"all": figures(mrr), "typed": figures(mrr)},
+        "protocols": {"all": metrics(mrr), "typed": metrics(mrr)},
         "settings": run.settings,
         "seed": run.seed,
         "training_seconds": 61.4,
@@ -55,11 +55,11 @@ def make_baseline_line(name: str, dataset: str = "toy", graph: str = "train", mr
         "split": "test",
         "graph": graph,
         "model": name,
-        "protocols": {"all": figures(mrr), "typed": figures(mrr)},
+        "protocols": {"all": metrics(mrr), "typed": metrics(mrr)},
         "seed": None,
     }
 
 
-def figures(mrr: float) -> dict[str, float]:
+def metrics(mrr: float) -> dict[str, float]:
     values = {"MR": 100 / mrr, "MRR": mrr, "H@1": mrr - 0.1, "H@3": mrr + 0.01, "H@10": mrr + 0.1}
     return {f"both.realistic.{key}": values[name] for name, key in COLUMNS}

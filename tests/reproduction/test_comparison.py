@@ -2,7 +2,7 @@
 
 import pytest
 
-from hmem.reproduction.comparison import compare, entry_of_row, figure, table_lines
+from hmem.reproduction.comparison import compare, entry_of_row, metric_text, table_lines
 from hmem.reproduction.paper_rows import METRICS, Run
 from tests.reproduction.rows import make_baseline_line, make_line, make_row
 
@@ -94,7 +94,7 @@ def test_groups_and_datasets_have_tables_of_their_own() -> None:
     assert [(each.table, each.dataset) for each in compare([small], [])] == [("WN18", "toy")]
 
 
-def test_figures_are_printed_below_the_papers() -> None:
+def test_metrics_are_printed_below_the_papers() -> None:
     entry = entry_of_row([make_line(RUN, mrr=0.875)], ROW, "train")
     assert table_lines(entry) == [
         ("paper", ["253", ".900", ".800", ".850", ".950"]),
@@ -115,6 +115,6 @@ def test_figures_are_printed_below_the_papers() -> None:
         ("H@1", 0.0004, 0.01, ".000"),
     ],
 )
-def test_figures_as_the_field_prints_them(name: str, value: float, spread: float | None, text: str) -> None:
+def test_metrics_as_the_field_prints_them(name: str, value: float, spread: float | None, text: str) -> None:
     assert name in METRICS
-    assert figure(name, value, spread) == text
+    assert metric_text(name, value, spread) == text

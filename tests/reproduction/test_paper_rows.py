@@ -1,4 +1,4 @@
-"""The rows of the paper's tables: all there, with the figures that were printed, and strictly read."""
+"""The rows of the paper's tables: all there, with the metrics that were printed, and strictly read."""
 
 import dataclasses
 import hashlib
@@ -84,7 +84,7 @@ def test_the_preset_is_what_the_name_says() -> None:
         assert (memory.exact is not None) == (row.name == "recall")
 
 
-def test_published_figures_are_those_of_the_paper(shared: Callable[[str], Path]) -> None:
+def test_published_metrics_are_those_of_the_paper(shared: Callable[[str], Path]) -> None:
     tables: dict[str, Any] = json.loads(shared("paper/tables.json").read_text(encoding="utf-8"))
     for row in load_rows():
         table = (
@@ -131,10 +131,10 @@ def test_a_row_is_its_preset_with_changes(tmp_path: Path) -> None:
         (GOOD.replace('dataset = "WN18"', ""), "expected dataset as a text"),
         (GOOD + "seeds = []", "seeds=[]: expected a list of whole numbers"),
         (GOOD + "seeds = [true]", "seeds=[True]: expected a list of whole numbers"),
-        (GOOD + 'paper = "none"', "\"paper\" is a section with figures, not 'none'"),
+        (GOOD + 'paper = "none"', "\"paper\" is a section with metrics, not 'none'"),
         (GOOD + "[paper]\nvalid = [1]", 'unknown setting "valid" in [paper]; there are train, train+valid, remark'),
-        (GOOD + "[paper]\ntrain = [1, 0.5]", "expected the five figures MR, MRR, H@1, H@3, H@10"),
-        (GOOD + "[paper]\ntrain = [1, 0.5, 0.4, 0.6, 'x']", "expected the five figures"),
+        (GOOD + "[paper]\ntrain = [1, 0.5]", "expected the five metrics MR, MRR, H@1, H@3, H@10"),
+        (GOOD + "[paper]\ntrain = [1, 0.5, 0.4, 0.6, 'x']", "expected the five metrics"),
         ("row = ", "not a settings file"),
     ],
 )

@@ -20,13 +20,14 @@ from hmem.reproduction.paper_rows import GRAPHS, Run
 from hmem.reproduction.reproduce import (
     Surroundings,
     baselines,
-    claimed,
     missing_graphs,
     reproduce,
     runs_of,
     stage_of,
 )
-from hmem.reproduction.results import figures_of, read_lines
+from hmem.reproduction.results import metrics_of, read_lines
+from hmem.runs.callbacks import Callback
+from hmem.runs.folder import claimed
 from tests.reproduction.rows import make_line, make_row
 
 RUN = Run(row=make_row(), seed=0)
@@ -44,6 +45,17 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def where(tmp_path: Path) -> Surroundings:
     return Surroundings(results=tmp_path / "paper.jsonl", models=tmp_path / "models", commit="abc")
+
+
+class StopAfter(Callback):
+    """Ends the run when it is asked for the given time."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def should_stop(self) -> bool:
+        self.left -= 1
+        return self.left < 0
 
 
 def no_training(*arguments: Any, **options: Any) -> Any:
@@ -70,7 +82,7 @@ def test_a_run_leaves_a_line_for_each_graph(toy: Dataset, where: Surroundings) -
     assert missing_graphs(read_lines(where.results), RUN) == []
 
 
-def test_figures_are_those_of_the_model_that_was_kept(toy: Dataset, where: Surroundings) -> None:
+def test_metrics_are_those_of_the_model_that_was_kept(toy: Dataset, where: Surroundings) -> None:
     lines = reproduce(RUN, toy, GRAPHS, where) or []
     saved = load(RUN.folder(where.models))
     assert saved.config == RUN.config
@@ -78,18 +90,19 @@ def test_figures_are_those_of_the_model_that_was_kept(toy: Dataset, where: Surro
     for line in lines:
         graph = line["graph"]
         again = report(ModelScorer(saved.model, FrozenIndex(toy.inference_graph(graph))), toy, model="", graph=graph)
-        for protocol, figures in again.protocols.items():
-            assert figures_of(line, protocol)["MRR"] == pytest.approx(figures[MRR], abs=1e-6)
+        for protocol, metrics in again.protocols.items():
+            assert metrics_of(line, protocol)["MRR"] == pytest.approx(metrics[MRR], abs=1e-6)
     assert lines[0]["breakdowns"] != lines[1]["breakdowns"]  # the validation facts are in one graph only
     valid = saved.metrics["reports"][0]
-    assert (valid["split"], valid["protocols"]["all"][MRR]) == ("valid", lines[0]["valid_mrr_all"])
+    assert (valid["split"], round(valid["protocols"]["all"][MRR], 6)) == ("valid", lines[0]["valid_mrr_all"])
+    assert "calibration" in saved.metrics
 
 
 def test_a_trained_model_is_only_ranked(toy: Dataset, where: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
     before = reproduce(RUN, toy, ["train"], where) or []
     assert stage_of(read_lines(where.results), RUN, where.models) == "to rank"
     assert missing_graphs(read_lines(where.results), RUN) == ["train+valid"]
-    monkeypatch.setattr(reproduction, "train_in", no_training)
+    monkeypatch.setattr(reproduction, "carry_out", no_training)
     after = reproduce(RUN, toy, GRAPHS, where) or []
     assert after[0]["protocols"] == before[0]["protocols"]
     assert len(read_lines(where.results)) == 3
@@ -99,23 +112,21 @@ def test_retraining_starts_from_nothing(toy: Dataset, where: Surroundings, monke
     first = reproduce(RUN, toy, ["train"], where) or []
     again = reproduce(RUN, toy, ["train"], dataclasses.replace(where, retrain=True)) or []
     assert again[0]["protocols"] == first[0]["protocols"]  # the same seed
-    monkeypatch.setattr(reproduction, "train_in", no_training)
+    monkeypatch.setattr(reproduction, "carry_out", no_training)
     with pytest.raises(AssertionError, match="trained already"):
         reproduce(RUN, toy, ["train"], dataclasses.replace(where, retrain=True))
 
 
 def test_a_model_of_other_data_is_not_used(toy: Dataset, where: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
     reproduce(RUN, toy, ["train"], where)
-    toy.vocab.entities.add("somebody new")
-    monkeypatch.setattr(reproduction, "train_in", no_training)
+    toy.vocab.entities.add("an unseen entity")
+    monkeypatch.setattr(reproduction, "carry_out", no_training)
     with pytest.raises(AssertionError, match="trained already"):
         reproduce(RUN, toy, ["train"], where)
 
 
 def test_an_interrupted_run_goes_on(toy: Dataset, where: Surroundings, tmp_path: Path) -> None:
-    steps = iter(range(100))
-    stopped = dataclasses.replace(where, stop=lambda: next(steps) >= 6)
-    assert reproduce(RUN, toy, GRAPHS, stopped) is None
+    assert reproduce(RUN, toy, GRAPHS, dataclasses.replace(where, callbacks=(StopAfter(6),))) is None
     assert read_lines(where.results) == []
     assert stage_of([], RUN, where.models) == "to resume"
     resumed = reproduce(RUN, toy, GRAPHS, where) or []
@@ -130,9 +141,8 @@ def test_an_interrupted_run_goes_on(toy: Dataset, where: Surroundings, tmp_path:
 
 
 def test_what_was_interrupted_on_other_data_starts_anew(toy: Dataset, where: Surroundings) -> None:
-    steps = iter(range(100))
-    assert reproduce(RUN, toy, GRAPHS, dataclasses.replace(where, stop=lambda: next(steps) >= 6)) is None
-    toy.vocab.entities.add("somebody new")
+    assert reproduce(RUN, toy, GRAPHS, dataclasses.replace(where, callbacks=(StopAfter(6),))) is None
+    toy.vocab.entities.add("an unseen entity")
     (line,) = reproduce(RUN, toy, ["train"], where) or []
     assert line["epochs"] == 3.0
     assert json.loads((RUN.folder(where.models) / "run.json").read_text())["counts"]["entities"] == 19
@@ -140,7 +150,7 @@ def test_what_was_interrupted_on_other_data_starts_anew(toy: Dataset, where: Sur
 
 def test_progress_is_told(toy: Dataset, where: Surroundings) -> None:
     told: list[int] = []
-    reproduce(RUN, toy, ["train"], dataclasses.replace(where, progress=lambda now: told.append(now.step)))
+    reproduce(RUN, toy, ["train"], dataclasses.replace(where, callbacks=(lambda now: told.append(now.step),)))
     assert told[-1] == 12
 
 

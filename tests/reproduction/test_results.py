@@ -18,10 +18,10 @@ from hmem.reproduction.results import (
     RELATIONS_KEPT,
     append_line,
     append_result,
-    figures_of,
     find_baseline,
     find_run,
     line_of,
+    metrics_of,
     read_lines,
 )
 from tests.reproduction.rows import make_baseline_line, make_line, make_row
@@ -91,7 +91,7 @@ def test_a_broken_line_is_said_with_its_number(tmp_path: Path, broken: str) -> N
         read_lines(path)
 
 
-def test_a_line_has_every_figure_and_the_most_asked_relations(toy: Dataset) -> None:
+def test_a_line_has_every_metric_and_the_most_asked_relations(toy: Dataset) -> None:
     made = report(make_baseline("rules", toy, "train"), toy, model="rules")
     made.breakdowns["all"]["relation"] |= {f"relation {number}": {"count": 1} for number in range(20)}
     line = json.loads(json.dumps(line_of(made)))
@@ -100,7 +100,7 @@ def test_a_line_has_every_figure_and_the_most_asked_relations(toy: Dataset) -> N
     assert line["protocols"]["all"] == pytest.approx(made.protocols["all"], abs=1e-6)
     assert list(line["breakdowns"]["all"]["relation"]) == list(made.breakdowns["all"]["relation"])[:RELATIONS_KEPT]
     assert line["breakdowns"]["typed"]["linked"] == made.breakdowns["typed"]["linked"]
-    assert figures_of(line, "all")["MRR"] == pytest.approx(
+    assert metrics_of(line, "all")["MRR"] == pytest.approx(
         made.protocols["all"]["both.realistic.inverse_harmonic_mean_rank"]
     )
     assert len(made.breakdowns["all"]["relation"]) > 20  # the report itself is as it was

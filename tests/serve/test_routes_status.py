@@ -8,7 +8,7 @@ import pytest
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.store.store import Store
-from hmem.model.checkpoint import SavedModel
+from hmem.model.checkpoint import Model
 from tests.knowledge.living import TOY_FACTS
 from tests.serve.clients import DOG, client, code_of, error_of, fact, until
 from tests.serve.conftest import Serve
@@ -30,7 +30,7 @@ def test_a_base_without_a_model_is_ready(serve: Serve, tmp_path: Path) -> None:
 def test_not_ready_while_the_model_loads(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go, load = threading.Event(), ModelLink.load
 
-    def slow(self: ModelLink, store: Store, device: str) -> SavedModel:
+    def slow(self: ModelLink, store: Store, device: str) -> Model:
         go.wait(30)
         return load(self, store, device)
 

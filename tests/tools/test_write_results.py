@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from hmem.reproduction.paper_rows import Row, Run
+from hmem.reproduction.paper_rows import PaperRow, Run
 from tests.reproduction.rows import make_baseline_line, make_line, make_row
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "write_results.py"
 
 
-def page(rows: Sequence[Row], lines: Sequence[dict[str, Any]]) -> str:
-    made: str = runpy.run_path(str(TOOL))["page"](rows, lines)
+def page(rows: Sequence[PaperRow], lines: Sequence[dict[str, Any]]) -> str:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(TOOL.parent)
+        made: str = runpy.run_path(str(TOOL))["page"](rows, lines)
     return made
 
 
@@ -65,14 +67,14 @@ def test_rows_that_reach_the_paper() -> None:
 
 def degree_line() -> dict[str, Any]:
     """Explicit memories that get better with more neighbors, and implicit ones that do too."""
-    who = [("TPR", "explicit"), ("TPR-im", "implicit"), ("rules", "baseline")]
+    models = [("TPR", "explicit"), ("TPR-im", "implicit"), ("rules", "baseline")]
     bins = [
         {"model": model, "kind": kind, "protocol": "all", "neighbors": str(place), "mrr": 0.5 if place else None}
-        for model, kind in who
+        for model, kind in models
         for place in range(6)
     ]
     slope = {"protocol": "all", "slope": 0.02, "slope_low": 0.01, "slope_high": 0.03}
-    lines = [{"model": model, "kind": kind, "against": "log2(1 + degree)", **slope} for model, kind in who]
+    lines = [{"model": model, "kind": kind, "against": "log2(1 + degree)", **slope} for model, kind in models]
     lines += [{**line, "against": "degree", "slope": None} for line in lines]
     return {"study": "degree", "dataset": "FB15K", "tables": {"degree-bins": bins, "degree-lines": lines}}
 
@@ -92,9 +94,9 @@ def test_neighborhood_size_is_told_as_it_is() -> None:
 
 
 def test_growth_is_the_mean_of_its_draws() -> None:
-    who = {"model": "TPR", "kind": "explicit", "protocol": "typed"}
+    model = {"model": "TPR", "kind": "explicit", "protocol": "typed"}
     rows = [
-        {**who, "share": share, "draw": draw, "mrr": share / 2 + draw / 10} for share in (0.0, 0.5) for draw in (0, 1)
+        {**model, "share": share, "draw": draw, "mrr": share / 2 + draw / 10} for share in (0.0, 0.5) for draw in (0, 1)
     ]
     line = {"study": "growth", "dataset": "WNGen", "tables": {"growth": rows}}
     shown = lines_of(page([make_row()], [line]), "Facts that arrive")

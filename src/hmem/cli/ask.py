@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.explanation import Reason, Reasons
     from hmem.knowledge.results import Prediction
-    from hmem.knowledge.session import Direction
 
 LINES = 10  # of an explanation; the others are summed up
 NEGLIGIBLE = 0.001  # of the largest contribution
@@ -25,22 +24,26 @@ IMPROBABLE = 0.001
 
 def predict(
     kb: options.KnowledgeBase,
-    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="The head of the question; with --tail its tail.")],
+    entity: Annotated[
+        str, typer.Argument(metavar="ENTITY", help="The head of the question; with --direction head its tail.")
+    ],
     relation: options.Relation,
-    tail: Annotated[bool, typer.Option("--tail", help="ENTITY is the tail: ask which heads go with it.")] = False,
+    direction: options.Direction = "tail",
+    old_tail: options.OldTail = False,
     everything: Annotated[bool, typer.Option("--all", help="Also what is stored already, marked as such.")] = False,
     k: options.Count = 10,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
-    """What is likely but not stored: the tails of (ENTITY, RELATION, ?), or with --tail the heads of (?, RELATION,
-    ENTITY)."""
+    """What is likely but not stored: the tails of (ENTITY, RELATION, ?), or with --direction head the heads of
+    (?, RELATION, ENTITY)."""
+    direction = _chosen(direction, old_tail)
     with opened(kb, device) as (base, find):
         entity, relation = find.entity(entity), find.relation(relation)
-        direction: Direction = "head" if tail else "tail"
         found = base.predict(entity, relation, k, direction=direction, new_only=not everything)
         warn_if_outgrown(base, entity)
-    question = {"head": None if tail else entity, "relation": relation, "tail": entity if tail else None}
+    ends = {"head": None, "tail": entity} if direction == "head" else {"head": entity, "tail": None}
+    question = {"head": ends["head"], "relation": relation, "tail": ends["tail"]}
     if output.written(json_path, {"question": question, "answers": found.to_dicts()}):
         return
     title = " ".join(output.cell(name or "?") for name in question.values())
@@ -56,12 +59,11 @@ def missing(
 ) -> None:
     """The likeliest facts about ENTITY that are not stored, over all relations, with it as head or tail."""
     with opened(kb, device) as (base, find):
-        entity = find.entity(entity)
-        found = base.missing(entity, k)
-        warn_if_outgrown(base, entity)
-    if output.written(json_path, {"entity": entity, "facts": found.to_dicts()}):
-        return
-    show_predictions(found, f"Missing about {output.cell(entity)}", ["head", "relation", "tail"], stored=False)
+        name = find.entity(entity)
+        found = base.missing(name, k)
+        warn_if_outgrown(base, name)
+    if not output.written(json_path, {"entity": name, "facts": found.to_dicts()}):
+        show_predictions(found, f"Missing about {output.cell(name)}", ["head", "relation", "tail"], stored=False)
 
 
 def similar(
@@ -73,8 +75,7 @@ def similar(
 ) -> None:
     """The entities whose vectors are most like that of ENTITY."""
     with opened(kb, device) as (base, find):
-        entity = find.entity(entity)
-        found = base.similar(entity, k)
+        found = base.similar(entity := find.entity(entity), k)
     if output.written(json_path, {"entity": entity, "similar": found.to_dicts()}):
         return
     table = output.table(["entity"], ["cosine"], title=f"Like {output.cell(entity)}")
@@ -88,20 +89,21 @@ def explain(
     head: Annotated[str, typer.Argument(metavar="HEAD", help="Its name.")],
     relation: options.Relation,
     tail: Annotated[str, typer.Argument(metavar="TAIL", help="Its name.")],
-    of_tail: Annotated[
-        bool, typer.Option("--tail", help="Ask from the tail, which finds the head, instead of from the head.")
-    ] = False,
+    direction: options.Direction = "tail",
+    old_tail: options.OldTail = False,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
     """Why a fact is likely or not: the stored facts that speak for it, and how much each adds to its score.
 
     The lines are the computation itself, and sum to the score. A fact that is stored is explained as if it were not.
+    By default its tail is asked for, from what is stored about its head; with --direction head it is the other way.
     """
+    direction = _chosen(direction, old_tail)
     with opened(kb, device) as (base, find):
         head, relation, tail = find.entity(head), find.relation(relation), find.entity(tail)
-        found = base.explain(head, relation, tail, direction="head" if of_tail else "tail")
-        warn_if_outgrown(base, tail if of_tail else head)
+        found = base.explain(head, relation, tail, direction=direction)
+        warn_if_outgrown(base, tail if direction == "head" else head)
     if output.written(
         json_path,
         {
@@ -117,12 +119,21 @@ def explain(
     show_reasons(found)
 
 
+def _chosen(direction: options.DirectionName, old_tail: bool) -> options.DirectionName:
+    """The direction, by its option or by the flag that came before it."""
+    if not old_tail:
+        return direction
+    output.note("--tail is called --direction head now, and will go away")
+    return "head"
+
+
 @contextmanager
 def opened(kb: Path, device: str) -> "Iterator[tuple[KnowledgeBase, Finder]]":
-    """A knowledge base to ask, and its names as people type them."""
+    """A knowledge base to ask, and a finder of its names as they were typed."""
     from hmem.knowledge.base import KnowledgeBase
+    from hmem.runs.device import resolve_device
 
-    with KnowledgeBase.open(kb, read_only=True, device=options.resolve_device(device)) as base:
+    with KnowledgeBase.open(kb, read_only=True, device=resolve_device(device)) as base:
         yield base, Finder(base.store)
 
 
@@ -139,7 +150,7 @@ def warn_if_outgrown(base: "KnowledgeBase", entity: str) -> None:
 def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequence[str], *, stored: bool) -> None:
     """A table of facts with their probability, or with their score where the model is not calibrated.
 
-    Of the improbable ones only the first is shown, if it has nobody before it.
+    Improbable ones are left out; if all are improbable, the first is shown.
     """
     if not found:
         output.note(f"{title}: nothing that is not stored already")
@@ -152,8 +163,8 @@ def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequenc
         table.add_column("")
     for each in likely:
         names = [output.cell(getattr(each, column)) for column in columns]
-        figure = output.percent(each.probability) if calibrated else output.decimal(each.score)
-        table.add_row(str(each.rank), *names, figure, *(["stored" if each.known else ""] if stored else []))
+        value = output.percent(each.probability) if calibrated else output.decimal(each.score)
+        table.add_row(str(each.rank), *names, value, *(["stored" if each.known else ""] if stored else []))
     output.show(table)
     if len(likely) < len(found):
         output.note(f"All others are below {output.percent(IMPROBABLE)}.")
@@ -167,8 +178,8 @@ def show_reasons(found: "Reasons") -> None:
     order = sorted(found, key=lambda each: -abs(each.contribution))
     shown = [each for each in order[:LINES] if abs(each.contribution) > NEGLIGIBLE * largest]
     others = [each for each in found if each not in shown]
-    chance = "" if found.probability is None else f"   {output.percent(found.probability)}"
-    table = output.table(["because of"], ["weight", "adds"], title=" ".join(map(output.cell, found.fact)) + chance)
+    probability = "" if found.probability is None else f"   {output.percent(found.probability)}"
+    table = output.table(["because of"], ["weight", "adds"], title=" ".join(map(output.cell, found.fact)) + probability)
     for each in shown:
         weight = "" if each.weight is None else output.decimal(each.weight, 2)
         table.add_row(_because(each), weight, _significant(each.contribution))

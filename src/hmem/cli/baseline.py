@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from hmem.cli import options, output, show
+from hmem.cli import options, output
+from hmem.cli.reports import show_reports
 
 app = typer.Typer(help="Rank with rules, frequency or chance: no training, seconds on a CPU.", no_args_is_help=True)
 
@@ -32,7 +33,7 @@ def frequency(
     breakdowns: options.Breakdowns = False,
     json_path: options.Json = None,
 ) -> None:
-    """The entities that stand most often in the asked role, whoever asks."""
+    """The entities that stand most often in the asked role, whichever entity is asked about."""
     _run("frequency", data, split, graph, breakdowns, json_path)
 
 
@@ -45,7 +46,7 @@ def random(
     breakdowns: options.Breakdowns = False,
     json_path: options.Json = None,
 ) -> None:
-    """A random order: the floor of every figure."""
+    """A random order: the floor of every metric."""
     _run("random", data, split, graph, breakdowns, json_path, seed)
 
 
@@ -73,4 +74,4 @@ def _run(
         settings=settings,
         seed=seed if name == "random" else None,
     )
-    show.show_reports([made], dataset, breakdowns=breakdowns, json_path=json_path)
+    show_reports([made], dataset, breakdowns=breakdowns, json_path=json_path)

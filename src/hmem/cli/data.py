@@ -49,10 +49,10 @@ def show(
 
     Nothing is downloaded: of a dataset that is not here, only what is known about it is shown.
     """
-    from hmem.cli import training_from_kb
     from hmem.graph.registry import find_entry, load_entry, locate
+    from hmem.knowledge.store.as_dataset import is_knowledge_base
 
-    if Path(data).expanduser().exists() or training_from_kb.is_knowledge_base(data):
+    if Path(data).expanduser().exists() or is_knowledge_base(data):
         if verify:
             raise ConfigError(f"--verify: checksums are known for the names of `hmem data list`, and {data} is a path")
         info = _measured(output.load(data))
@@ -233,7 +233,7 @@ def _verified(entry: "Entry", place: "Place | None") -> dict[str, str]:
 
 
 def _print(info: dict[str, Any]) -> None:
-    """What `show` found, for people."""
+    """What `show` found, as tables."""
     labels = ["dataset", "entities", "relations", "train", "observed", "valid", "test", "heldout", "duplicates"]
     labels += ["where", "folder", "licence", "citation", "source"]
     rows = {label: _words(info[label]) for label in labels if info.get(label) is not None}

@@ -1,6 +1,8 @@
 """`hmem demo`: two minutes that show what the library is for."""
 
+import tempfile
 import time
+from collections.abc import Set
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,12 +10,11 @@ import typer
 from hmem.cli import options, output
 
 if TYPE_CHECKING:
-    from hmem.config import Config
     from hmem.evaluation.report import Report
     from hmem.graph.dataset import Dataset
-    from hmem.graph.neighborhoods import Neighborhoods
-    from hmem.model.hmem import HMem
-    from hmem.model.index import LiveIndex
+    from hmem.knowledge.base import KnowledgeBase
+    from hmem.knowledge.store.records import Names3
+    from hmem.model.checkpoint import Model
 
 SETTINGS: dict[str, Any] = {
     "memory": {"entity_dim": 48, "relation_dim": 10, "exact": {"paths": {"per_role": 64, "steps": 3}}},
@@ -30,69 +31,70 @@ PHRASES = {  # how a relation reads, asked for its tail and for its head
     "_part_of": ("What is {} a part of?", "Which parts does {} have?"),
 }
 QUESTIONS = (("canine.n.02", "_hyponym"), ("corvine_bird.n.01", "_hyponym"), ("building.n.01", "_has_part"))
-MOST_WALKS = 2  # of the ways to an answer, those worth telling
+MOST_REASONS = 3  # of an answer
+TELLING = 0.05  # the least share of an answer's score that is worth telling
 LIKELY = 0.2  # answers below are not worth showing
-NEWCOMER = "dire_wolf.n.01"
-NEW_FACTS = ((NEWCOMER, "_hypernym", "wolf.n.01"), (NEWCOMER, "_has_part", "paw.n.01"))
-NEW_QUESTIONS = ("_hyponym", "_part_of")  # asked for the head: what has the newcomer as a kind, as its whole?
+UNSEEN = "dire_wolf.n.01"
+NEW_FACTS = ((UNSEEN, "_hypernym", "wolf.n.01"), (UNSEEN, "_has_part", "paw.n.01"))
+NEW_QUESTIONS = ("_hyponym", "_part_of")  # asked for the head: what has it as a kind, as its part?
 
 
 def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the facts; fewer is quicker and worse.")] = 6,
     device: options.Device = "cpu",
 ) -> None:
-    """Train on the bundled graph, compare with the rules, ask questions, then add an entity nobody has seen."""
-    from hmem.config import Config, from_dict, merge
+    """Train on the bundled graph, compare with the rules, ask questions, then add an unseen entity."""
     from hmem.graph.registry import load_dataset
-    from hmem.model.presets import preset
+    from hmem.knowledge.base import KnowledgeBase
 
     started = time.perf_counter()
-    config = from_dict(Config, merge(preset("recall"), SETTINGS, {"training": {"epochs": epochs}}))
-    place = options.resolve_device(device)
     graph, gen = load_dataset("wordnet-mini"), load_dataset("wordnet-mini-gen")
     console = output.console()
     console.print(f"A slice of WordNet: {graph.num_entities:,} things, {len(graph.train):,} facts to learn from.")
-    model, reports = _train_and_rank(graph, config, place)
+    model, reports = _train_and_rank(graph, epochs, device)
     console.print(f"The same with {len(gen.heldout if gen.heldout is not None else ()):,} things kept out of training.")
-    _, new_reports = _train_and_rank(gen, config, place)
-    _show_figures([*reports, *new_reports])
-    neighborhoods = graph.inference_graph("train")
-    for entity, relation in QUESTIONS:
-        _ask(model, graph, neighborhoods, entity, relation)
-    _meet_newcomer(model, graph, neighborhoods)
+    _, new_reports = _train_and_rank(gen, epochs, device)
+    _show_metrics([*reports, *new_reports])
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(f"{folder}/model")
+        with KnowledgeBase.create(f"{folder}/demo.kb", model=f"{folder}/model", facts=graph) as kb:
+            entities, relations = graph.vocab.entities, graph.vocab.relations
+            facts = [*graph.valid.tolist(), *graph.test.tolist()]
+            held_back = {(entities[head], relations[relation], entities[tail]) for head, relation, tail in facts}
+            for entity, relation in QUESTIONS:
+                _ask(kb, entity, relation, "tail", held_back)
+            _add_unseen_entity(kb)
     console.print(f"That took {time.perf_counter() - started:.0f} s. Your own graph: hmem train FILE --out DIR")
 
 
-def _train_and_rank(dataset: "Dataset", config: "Config", device: str) -> "tuple[HMem, list[Report]]":
-    """A model of the dataset, and its test figures beside those of the baselines."""
+def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[Model, list[Report]]":
+    """A model of the dataset, and its test metrics beside those of the baselines."""
     from hmem.cli.progress import training_progress
+    from hmem.config import merge
     from hmem.evaluation.baselines import make_baseline
-    from hmem.evaluation.report import report
-    from hmem.evaluation.validation import Validator
-    from hmem.model.hmem import ModelScorer
-    from hmem.training.loop import Hooks, train
+    from hmem.runs.evaluate import evaluate
+    from hmem.runs.fit import fit
 
-    validator = Validator(dataset, config.training.validation_queries, device)
     with training_progress() as show:
-        hooks = Hooks(validate=lambda model: validator(ModelScorer(model, validator.graph)), progress=show)
-        outcome = train(config, dataset.train, dataset.num_entities, dataset.num_relations, device=device, hooks=hooks)
-    reports = [report(ModelScorer(outcome.model, validator.graph), dataset, model="hmem recall")]
-    reports += [report(make_baseline(name, dataset, "train"), dataset, model=name) for name in ("rules", "frequency")]
-    return outcome.model, reports
+        settings = merge(SETTINGS, {"training": {"epochs": epochs}})
+        model = fit(dataset, settings=settings, device=device, callbacks=[show])
+    reports = [evaluate(model, dataset, name="hmem recall")]
+    reports += [evaluate(make_baseline(name, dataset, "train"), dataset, name=name) for name in ("rules", "frequency")]
+    return model, reports
 
 
-def _show_figures(reports: "list[Report]") -> None:
-    """The test figures that matter here: what is stored somewhere in the memory, and what is not."""
+def _show_metrics(reports: "list[Report]") -> None:
+    """The test metrics that matter here: what is stored somewhere in the memory, and what is not."""
     table = output.table(
         ["test facts about", "model"], ["MRR", "H@1", "H@10", "linked H@1", "unlinked MRR"], title="\nHow well?"
     )
     for each in reports:
-        figures, linked = each.protocols["all"], each.breakdowns["all"]["linked"]
+        values, linked = each.protocols["all"], each.breakdowns["all"]["linked"]
         table.add_row(
             "entities kept out of training" if each.dataset.endswith("-gen") else "entities of the graph",
             each.model,
             *(
-                output.decimal(figures[f"both.realistic.{key}"])
+                output.decimal(values[f"both.realistic.{key}"])
                 for key in ("inverse_harmonic_mean_rank", "hits_at_1", "hits_at_10")
             ),
             output.decimal(linked["linked"]["hits@1"]),
@@ -101,86 +103,40 @@ def _show_figures(reports: "list[Report]") -> None:
     console = output.console()
     console.print(table)
     console.print(
-        "Every entity is a candidate, known answers are filtered, ties are shared. Linked: the answer already stands\n"
-        "somewhere in the entity's memory, so rules can copy it; unlinked answers have to be completed.\n"
+        "Every entity is a candidate, other true answers are filtered, ties are shared. Linked: the answer already\n"
+        "stands somewhere in the entity's memory, so rules can copy it; unlinked answers have to be completed.\n"
     )
 
 
 def _ask(
-    model: "HMem", dataset: "Dataset", graph: "Neighborhoods", entity: str, relation: str, *, head: bool = False
+    kb: "KnowledgeBase", entity: str, relation: str, direction: options.DirectionName, held_back: "Set[Names3]"
 ) -> None:
-    """What is known, what is likely besides, and why."""
-    import torch
-
-    from hmem.model.index import LiveIndex
-    from hmem.model.query import Query
-
-    entities = dataset.vocab.entities
-    asked = entities.id_of(entity)
-    role = dataset.vocab.relations.id_of(relation) + (0 if head else dataset.num_relations)
-    index = LiveIndex(graph, model.num_entities)
-    with torch.inference_mode():
-        chances = model(Query(torch.tensor([asked]), torch.tensor([role])), index)[0].exp()  # (E,) p(x)
-    known = set(graph.answers(asked, role).tolist())
-    likely = [x for x in chances.topk(5 + len(known)).indices.tolist() if x not in known and chances[x] > LIKELY]
-    held_back = set(dataset.filter_graph().answers(asked, role).tolist()) if asked < model.num_entities else set()
-    console = output.console()
-    console.print(PHRASES[relation][head].format(entity), style="bold")
-    if known:
-        console.print(f"  known   {', '.join(sorted(entities[x] for x in known))}")
-    for answer in likely[:3]:
-        console.print(
-            f"  {float(chances[answer]):.2f}    {entities[answer]}"
-            + ("  (true: a held-back fact says so)" if answer in held_back else "")
-        )
-        console.print(f"          {_reason(model, dataset, index, asked, role, answer)}", style="dim")
+    """What is stored, what is likely besides, and why."""
+    console, (head, tail) = output.console(), (entity, None) if direction == "tail" else (None, entity)
+    stored = sorted(getattr(fact, direction) for fact in kb.store.listing(head=head, relation=relation, tail=tail))
+    likely = [each for each in kb.predict(entity, relation, 3, direction=direction) if (each.probability or 0) > LIKELY]
+    console.print(PHRASES[relation][direction == "head"].format(entity), style="bold")
+    if stored:
+        console.print(f"  stored  {', '.join(stored)}")
+    for each in likely:
+        why, is_true = kb.explain(*each.names, direction=direction), each.names in held_back
+        reasons = [reason for reason in why if reason.contribution > TELLING * why.total][:MOST_REASONS]
+        told = "  (true: a held-back fact says so)" if is_true else ""
+        console.print(f"  {output.percent(each.probability):>5}   {getattr(each, direction)}{told}")
+        for reason in reasons:
+            console.print(f"          {reason.contribution / why.total:.0%} from {reason.text}", style="dim")
     if not likely:
-        console.print(f"  nothing {'else ' if known else ''}above {LIKELY}", style="dim")
+        console.print(f"  nothing {'else ' if stored else ''}above {LIKELY:.0%}", style="dim")
     console.print()
 
 
-def _reason(model: "HMem", dataset: "Dataset", index: "LiveIndex", asked: int, role: int, answer: int) -> str:
-    """The stored facts that gave the answer its probability."""
-    from hmem.model.explain import explain
-
-    found = explain(model, index, asked, role, answer)
-    total = float(found.copied.sum()) + float(found.reached.sum()) + found.dense_share
-    parts = [
-        f"{float(copied) / total:.0%} from {_fact(dataset, asked, int(edge_role), int(filler))}"
-        for copied, edge_role, filler in zip(found.copied, found.roles, found.fillers, strict=True)
-        if float(copied) > 0.05 * total
-    ]
-    walks = zip(found.reached.tolist(), found.path_roles.tolist(), found.path_nodes.tolist(), strict=True)
-    for reached, roles, nodes in sorted(walks, reverse=True)[:MOST_WALKS]:
-        if reached > 0.05 * total:
-            stops = [asked, *(node for node in nodes if node >= 0)]
-            steps = zip(stops, roles, stops[1:], strict=False)
-            parts.append(f"{reached / total:.0%} by way of {', '.join(_fact(dataset, *step) for step in steps)}")
-    if found.dense_share > 0.05 * total:
-        parts.append(f"{found.dense_share / total:.0%} completed from the memory as a whole")
-    return ", ".join(parts)
-
-
-def _meet_newcomer(model: "HMem", dataset: "Dataset", graph: "Neighborhoods") -> None:
+def _add_unseen_entity(kb: "KnowledgeBase") -> None:
     """Add an entity with two facts and ask about it at once; nothing is trained."""
     console = output.console()
-    console.print("Now somebody nobody has heard of. Nothing is trained.", style="bold")
-    for head, relation, tail in NEW_FACTS:
-        dataset.vocab.entities.add(head)
-        graph.add(
-            dataset.vocab.entities.id_of(head),
-            dataset.vocab.relations.id_of(relation),
-            dataset.vocab.entities.id_of(tail),
-        )
-        console.print(f"  added   {head} {relation} {tail}")
+    console.print("Now an entity that came after training. Nothing is trained.", style="bold")
+    for fact in NEW_FACTS:
+        kb.add(*fact, source="demo")
+        console.print(f"  added   {' '.join(fact)}")
     console.print()
     for relation in NEW_QUESTIONS:
-        _ask(model, dataset, graph, NEWCOMER, relation, head=True)
-
-
-def _fact(dataset: "Dataset", owner: int, role: int, filler: int) -> str:
-    """An edge as the fact it came from."""
-    right = role >= dataset.num_relations
-    head, tail = (owner, filler) if right else (filler, owner)
-    names = dataset.vocab.entities
-    return f"{names[head]} {dataset.vocab.relations[role % dataset.num_relations]} {names[tail]}"
+        _ask(kb, UNSEEN, relation, "head", set())

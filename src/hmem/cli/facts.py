@@ -117,7 +117,7 @@ def history(
     limit: options.Limit = LISTED,
     json_path: options.AnswerJson = None,
 ) -> None:
-    """What was added and removed, when and by whom; the newest first."""
+    """What was added and removed, when and by which source; the newest first."""
     from hmem.knowledge.store.store import Store
 
     with Store.open(kb, read_only=True) as store:

@@ -1,17 +1,18 @@
 """`hmem figures`: the paper's figures and the numbers behind them."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hmem.cli import options, output
-from hmem.cli.drawing import prepare, show_degree, show_growth, write
+from hmem.cli.figure_output import Result, prepare, write
 from hmem.errors import DataError
 
 if TYPE_CHECKING:
-    from hmem.figures.compared_models import Contender
+    from hmem.figures.compared_models import ComparedModel
     from hmem.graph.dataset import Dataset
 
 app = typer.Typer(help="Draw the paper's figures: PNG, SVG, and the numbers as CSV.", no_args_is_help=True)
@@ -34,27 +35,35 @@ QUICK_QUERIES, QUICK_LINKS = 500, 2_000
 BUNDLED, WORDNET = "wordnet-mini", "WN18"
 
 
-@app.command()
+def figure(compute: Callable[..., Result]) -> Callable[..., Result]:
+    """Make a command of a function that computes a figure, with the options that all figures have."""
+
+    def command(*, out: Out = FOLDER, caption: Caption = True, json_path: options.Json = None, **own: object) -> None:
+        prepare(out)
+        write(compute.__name__, compute(**own), out, caption=caption, json_path=json_path)
+
+    own = inspect.signature(compute).parameters
+    shared = {name: each for name, each in inspect.signature(command).parameters.items() if name != "own"}
+    every = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own.values(), *shared.values())]
+    command.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in every}
+    app.command(compute.__name__, help=compute.__doc__)(command)
+    return compute
+
+
+@figure
 def capacity(
-    seeds: Annotated[int, typer.Option(min=1, help="How often everything is drawn anew.")] = 10,
-    quick: Quick = False,
-    out: Out = FOLDER,
-    caption: Caption = True,
-    json_path: options.Json = None,
-) -> None:
+    seeds: Annotated[int, typer.Option(min=1, help="How often everything is drawn anew.")] = 10, quick: Quick = False
+) -> Result:
     """Retrieval from a random memory against the number of stored bindings: the paper's simulation."""
-    prepare(out)
     from hmem.figures.capacity import COUNTS, capacity
-    from hmem.figures.drawings import capacity_picture
 
     if quick:
-        result = capacity(counts=QUICK_COUNTS, seeds=min(seeds, 3), memories=5)
-    else:
-        result = capacity(counts=COUNTS, seeds=seeds)
-    write("capacity", result, capacity_picture(result), out, caption, json_path)
+        return capacity(counts=QUICK_COUNTS, seeds=min(seeds, 3), memories=5)
+    return capacity(counts=COUNTS, seeds=seeds)
 
 
-@app.command()
+@figure
 def degree(
     model: Models,
     data: ModelData = None,
@@ -62,23 +71,15 @@ def degree(
     rules: WithRules = True,
     device: options.Device = "auto",
     quick: Quick = False,
-    out: Out = FOLDER,
-    caption: Caption = True,
-    json_path: options.Json = None,
-) -> None:
+) -> Result:
     """MRR against the size of the asked entity's neighborhood, with the fitted line and the paper's six bins."""
-    prepare(out)
     from hmem.figures.degree import degree_effect
-    from hmem.figures.drawings import degree_picture
 
-    dataset, contenders = _contenders(model, data, rules, device)
-    result = degree_effect(dataset, contenders, graph=graph, sample=QUICK_QUERIES if quick else None)
-    if json_path != "-":
-        show_degree(result)
-    write("degree", result, degree_picture(result), out, caption, json_path)
+    dataset, models = _compared(model, data, rules, device)
+    return degree_effect(dataset, models, graph=graph, sample=QUICK_QUERIES if quick else None)
 
 
-@app.command()
+@figure
 def growth(
     model: Models,
     data: ModelData = None,
@@ -87,41 +88,24 @@ def growth(
     rules: WithRules = True,
     device: options.Device = "auto",
     quick: Quick = False,
-    out: Out = FOLDER,
-    caption: Caption = True,
-    json_path: options.Json = None,
-) -> None:
+) -> Result:
     """MRR on entities never seen in training against the share of the facts about them that is in memory."""
-    prepare(out)
-    from hmem.figures.drawings import growth_picture
-    from hmem.figures.growth import SHARES, growth
+    from hmem.figures.growth import growth_effect
 
-    dataset, contenders = _contenders(model, data, rules, device)
-    result = growth(
-        dataset,
-        contenders,
-        graph=graph,
-        shares=QUICK_SHARES if quick else SHARES,
-        draws=min(draws, 2) if quick else draws,
-        sample=QUICK_QUERIES if quick else None,
-    )
-    if json_path != "-":
-        show_growth(result)
-    write("growth", result, growth_picture(result), out, caption, json_path)
+    dataset, models = _compared(model, data, rules, device)
+    smaller = {"shares": QUICK_SHARES, "draws": min(draws, 2), "sample": QUICK_QUERIES}
+    return growth_effect(dataset, models, graph=graph, **(smaller if quick else {"draws": draws}))
 
 
-@app.command()
-def harmony(quick: Quick = False, out: Out = FOLDER, caption: Caption = True, json_path: options.Json = None) -> None:
+@figure
+def harmony(quick: Quick = False) -> Result:
     """Two Harmony surfaces over a two-dimensional memory, with their optima."""
-    prepare(out)
-    from hmem.figures.drawings import harmony_picture
     from hmem.figures.harmony_surface import harmony_surfaces
 
-    result = harmony_surfaces(resolution=31 if quick else 81)
-    write("harmony", result, harmony_picture(result), out, caption, json_path)
+    return harmony_surfaces(resolution=31 if quick else 81)
 
 
-@app.command()
+@figure
 def traversal(
     data: Annotated[
         str | None,
@@ -131,38 +115,32 @@ def traversal(
     seed: Annotated[int, typer.Option(min=0, help="Of the random vectors and of the sample.")] = 0,
     device: options.Device = "auto",
     quick: Quick = False,
-    out: Out = FOLDER,
-    caption: Caption = True,
-    json_path: options.Json = None,
-) -> None:
+) -> Result:
     """How many links of a graph come back from untrained memories, by degree, for each binding."""
-    prepare(out)
-    from hmem.figures.drawings import traversal_picture
     from hmem.figures.shapes import shape_label
     from hmem.figures.traversal import traversal
+    from hmem.runs.device import resolve_device
 
     dataset = output.load(data or _default_graph(quick))
-    result = traversal(
+    return traversal(
         dataset,
         sample=min(sample or QUICK_LINKS, QUICK_LINKS) if quick else sample,
         seed=seed,
-        device=options.resolve_device(device),
+        device=resolve_device(device),
         progress=lambda recall: output.note(
             f"{dataset.name}: {shape_label(recall.config)} gives {recall.overall:.1%} of the links back"
         ),
     )
-    write("traversal", result, traversal_picture(result), out, caption, json_path)
 
 
-def _contenders(
+def _compared(
     folders: Sequence[Path], data: str | None, rules: bool, device: str
-) -> "tuple[Dataset, list[Contender]]":
+) -> "tuple[Dataset, list[ComparedModel]]":
     """The models in the order given, and the rules; all of them know the entities of one dataset."""
-    from hmem.figures.compared_models import model_contender, rules_contender
-    from hmem.model.checkpoint import load
+    from hmem.figures.compared_models import compared_model, compared_rules
+    from hmem.runs.fit import load
 
-    place = options.resolve_device(device)
-    saved = [load(folder, place) for folder in folders]
+    saved = [load(folder, device) for folder in folders]
     dataset = output.load(data or saved[0].dataset)
     for folder, each in zip(folders, saved, strict=True):
         if each.vocab != dataset.vocab:
@@ -171,11 +149,11 @@ def _contenders(
                 "a figure compares models of one graph"
             )
     presets = [each.preset for each in saved]
-    contenders = [
-        model_contender(each.preset if presets.count(each.preset) == 1 else str(folder), each.model, place)
+    models = [
+        compared_model(each.preset if presets.count(each.preset) == 1 else str(folder), each.model, each.model.device)
         for folder, each in zip(folders, saved, strict=True)
     ]
-    return dataset, [*contenders, *([rules_contender(dataset)] if rules else [])]
+    return dataset, [*models, *([compared_rules(dataset)] if rules else [])]
 
 
 def _default_graph(quick: bool) -> str:

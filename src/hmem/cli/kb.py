@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output, transfer
-from hmem.cli.training_from_kb import is_knowledge_base
 from hmem.errors import CheckpointError, StoreError
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ def create(
     Of a dataset with splits the training facts are taken, and those observed of held-out entities.
     """
     from hmem.knowledge.base import KnowledgeBase
+    from hmem.knowledge.store.as_dataset import is_knowledge_base
 
     given: Any = None
     if facts is not None:
@@ -128,8 +128,9 @@ def drift(kb: options.KnowledgeBase, device: options.Device = "cpu", json_path: 
     """
     from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.drift import drift as measure
+    from hmem.runs.device import resolve_device
 
-    with KnowledgeBase.open(kb, read_only=True, device=options.resolve_device(device)) as base:
+    with KnowledgeBase.open(kb, read_only=True, device=resolve_device(device)) as base:
         found = measure(base)
     if output.written(json_path, found.to_dict()):
         return

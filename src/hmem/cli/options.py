@@ -22,7 +22,7 @@ Breakdowns = Annotated[
     bool, typer.Option("--breakdowns", help="Also by relation, degree, seen/unseen and linked/unlinked.")
 ]
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="PATH", help="Write the figures as JSON; - for standard output.")
+    str | None, typer.Option("--json", metavar="PATH", help="Write the numbers as JSON; - for standard output.")
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
@@ -31,6 +31,9 @@ KnowledgeBase = Annotated[
 ]
 Entity = Annotated[str, typer.Argument(metavar="ENTITY", help="Its name.")]
 Relation = Annotated[str, typer.Argument(metavar="RELATION", help="Its name.")]
+DirectionName = Literal["head", "tail"]
+Direction = Annotated[DirectionName, typer.Option("--direction", help="Which end of the fact is asked for.")]
+OldTail = Annotated[bool, typer.Option("--tail", hidden=True)]  # what --direction head was called
 Count = Annotated[int, typer.Option("--count", "-k", min=1, help="How many to show.")]
 Source = Annotated[str | None, typer.Option(help="On whose word; kept with the facts.")]
 Limit = Annotated[int, typer.Option(min=0, help="How many to show at most; 0 for all.")]
@@ -87,16 +90,3 @@ def reading(
         "iris": "short" if short_names else None,
     }
     return {name: value for name, value in chosen.items() if value is not None}
-
-
-def resolve_device(name: str) -> str:
-    """`auto` is the GPU where there is one."""
-    import torch
-
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if name.split(":")[0] not in ("cpu", "cuda"):
-        raise ConfigError(f'device is auto, cpu, cuda or cuda:N, not "{name}"')
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError("device cuda was asked for, and this machine has no usable CUDA device; try --device cpu")
-    return name

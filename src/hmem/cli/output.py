@@ -1,4 +1,4 @@
-"""How the commands print: tables for people, JSON for programs.
+"""How the commands print: tables to read, JSON for programs.
 
 Tables go to standard output, notes and progress bars to standard error. With `--json -` standard output holds the JSON
 object and nothing else.
@@ -7,7 +7,7 @@ object and nothing else.
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TransferSpeedColumn,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 120  # columns, where there is no terminal to ask
 LONGEST_CELL = 200  # characters of a name in a table; JSON has all of them
+ProgressBars = Callable[[str, int, int | None], None]
 JOINERS = "\u200c\u200d"  # invisible, and part of how emoji and some scripts are written
 
 
@@ -102,7 +104,7 @@ def decimal(value: float | None, places: int = 3) -> str:
 def one_line(name: str) -> str:
     """A name as it can be printed: what would break the line is escaped, everything else stays.
 
-    Blanks at its ends, which nobody would see, are shown by quotes.
+    Blanks at its ends, which could not be seen, are shown by quotes.
     """
     line = "".join(each if each.isprintable() or each in JOINERS else ascii(each)[1:-1] for each in name)
     return line if line == line.strip() else f'"{line}"'
@@ -114,19 +116,19 @@ def cell(name: str | None) -> str:
     return line if len(line) <= LONGEST_CELL else line[: LONGEST_CELL - 1] + "…"
 
 
-def percent(chance: float | None) -> str:
-    """A calibrated probability for people: as many digits as it is worth, and never certain."""
-    if chance is None or math.isnan(chance):
+def percent(probability: float | None) -> str:
+    """A calibrated probability to read: as many digits as it is worth, and never certain."""
+    if probability is None or math.isnan(probability):
         return "–"
-    if chance < 0.001:
+    if probability < 0.001:
         return "< 0.1%"
-    if chance > 0.999:
+    if probability > 0.999:
         return "> 99.9%"
-    return f"{chance:.0%}" if 0.0995 <= chance < 0.985 else f"{chance:.1%}"
+    return f"{probability:.0%}" if 0.0995 <= probability < 0.985 else f"{probability:.1%}"
 
 
 def size(number: int) -> str:
-    """Bytes for people."""
+    """Bytes in the unit that suits them."""
     for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= 0.9995 * step:
             return f"{number / step:.3g} {unit}"
@@ -175,28 +177,22 @@ def _plain(obj: Any) -> Any:
     return str(obj) if isinstance(obj, Path) else obj
 
 
-@contextmanager
-def download_progress() -> Iterator[Callable[[str, int, int | None], None]]:
-    """A bar for every file that is downloaded, on standard error, if somebody is watching there."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    err = console(stderr=True)
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
+def download_progress() -> AbstractContextManager[ProgressBars]:
+    """A bar for every file that is downloaded."""
+    return _bars(DownloadColumn(), TransferSpeedColumn())
 
-        def report(file: str, have: int, total: int | None) -> None:
-            if file not in tasks:
-                tasks[file] = bars.add_task(file, total=total)
-            bars.update(tasks[file], completed=have, total=total)
 
-        yield report
+def import_progress() -> AbstractContextManager[ProgressBars]:
+    """A bar for what is being read or stored."""
+    return _bars(MofNCompleteColumn(), TimeElapsedColumn())
 
 
 @contextmanager
-def import_progress() -> Iterator[Callable[[str, int, int | None], None]]:
-    """A bar for what is being read or stored, on standard error, if somebody is watching there."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+def _bars(*columns: ProgressColumn) -> Iterator[ProgressBars]:
+    """Bars with these columns on standard error, if that is a terminal, one for each thing that is told of."""
     err = console(stderr=True)
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+    shown = (TextColumn("{task.description}"), BarColumn(), *columns)
+    with Progress(*shown, console=err, transient=True, disable=not err.is_terminal) as bars:
         tasks: dict[str, Any] = {}
 
         def report(what: str, done: int, total: int | None) -> None:
@@ -209,10 +205,10 @@ def import_progress() -> Iterator[Callable[[str, int, int | None], None]]:
 
 def load(data: str, **options: object) -> "Dataset":
     """`load_dataset` as commands call it: a download shows its progress, and a knowledge base is a graph as well."""
-    from hmem.cli import training_from_kb
     from hmem.graph.registry import load_dataset
+    from hmem.knowledge.store.as_dataset import dataset_of, is_knowledge_base
 
-    if not options and training_from_kb.is_knowledge_base(data):
-        return training_from_kb.dataset_of(data)
+    if not options and is_knowledge_base(data):
+        return dataset_of(data)
     with download_progress() as progress:
         return load_dataset(data, progress=progress, **options)

@@ -1,4 +1,4 @@
-"""A bar for training, with the figures that matter beside it."""
+"""A bar for training, with the numbers that matter beside it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgress"], None]]:
-    """On a terminal a live bar; elsewhere one line per validation. On standard error, so that figures stay pipeable."""
+    """On a terminal a live bar; elsewhere one line per validation. On standard error, so that results stay pipeable."""
     console = Console(stderr=True, quiet=quiet)
     bar = Progress(
         TextColumn("epoch {task.fields[epoch]}"),
@@ -21,24 +21,23 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgre
         TaskProgressColumn(),
         TextColumn("loss {task.fields[loss]}"),
         TextColumn("{task.fields[speed]} facts/s"),
-        TextColumn("{task.fields[figure]}"),
+        TextColumn("{task.fields[best]}"),
         TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal or quiet,
     )
     with bar:
-        task = bar.add_task("train", total=1.0, epoch="0", loss="–", speed="–", figure="")
+        task = bar.add_task("train", total=1.0, epoch="0", loss="–", speed="–", best="")
 
         def show(now: "TrainingProgress") -> None:
-            best = "" if now.best is None else f"valid MRR {now.best:.3f}"
             bar.update(
                 task,
                 completed=now.share,
                 epoch=f"{now.epoch}/{now.epochs}",
                 loss=f"{now.loss:.3f}",
                 speed=f"{now.triples_per_second:,.0f}",
-                figure=best,
+                best="" if now.best is None else f"valid MRR {now.best:.3f}",
             )
             if now.validated is not None and not console.is_terminal:
                 console.print(

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hmem.cli import options, output
-from hmem.cli.train import stop_on_ctrl_c
 from hmem.errors import NonFiniteError
 
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset, GraphName
     from hmem.reproduction.comparison import Comparison
-    from hmem.reproduction.paper_rows import Row, Run
+    from hmem.reproduction.paper_rows import PaperRow, Run
     from hmem.reproduction.reproduce import Surroundings
     from hmem.reproduction.results import Line
     from hmem.reproduction.studies import StudyName
+    from hmem.runs.callbacks import CtrlC
 
 RESULTS, BASELINES = Path("results/paper"), Path("results/baselines.jsonl")
 FIGURES = Path("figures")
@@ -53,7 +53,7 @@ def reproduce(
         ),
     ] = None,
     baselines: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where figures of the baselines are; missing ones are computed.")
+        Path, typer.Option(metavar="FILE", help="Where metrics of the baselines are; missing ones are computed.")
     ] = BASELINES,
     models: Annotated[
         Path | None,
@@ -71,7 +71,7 @@ def reproduce(
     json_path: options.Json = None,
 ) -> None:
     """Train the rows of the paper's tables that have no result yet, rank the test facts with them, without and with
-    the validation facts in the graph ("+"), and print our figures beside the paper's and the baselines'.
+    the validation facts in the graph ("+"), and print our metrics beside the paper's and the baselines'.
 
     `degree` and `growth` draw MRR against the size of neighborhoods (WN18, FB15K) and against the share of the facts
     about new entities in memory (WNGen, FBGen). Where the numbers are not there yet, they train the rows they compare.
@@ -80,13 +80,14 @@ def reproduce(
     Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
     Several such commands may run side by side and share the work.
     """
-    from hmem.cli.studies import work_on
+    from hmem.cli.reproduce_studies import work_on
     from hmem.figures.plotting import require_matplotlib
     from hmem.graph.registry import home
     from hmem.reproduction.paper_rows import in_miniature, limited, load_rows, select
     from hmem.reproduction.reproduce import Surroundings
     from hmem.reproduction.results import read_lines
     from hmem.reproduction.studies import STUDIES, rows_of
+    from hmem.runs.device import resolve_device
 
     models = models or home() / "models" / ("quick" if quick else "paper")
     results = results or (models / "results.jsonl" if quick else RESULTS)
@@ -104,9 +105,7 @@ def reproduce(
         return
     if studies:
         require_matplotlib()  # which would else be missed after hours of training
-    where = Surroundings(
-        results=results, models=models, device=options.resolve_device(device), commit=commit, retrain=retrain
-    )
+    where = Surroundings(results=results, models=models, device=resolve_device(device), commit=commit, retrain=retrain)
     failed = _work(rows, seed, where, baselines)
     _show(rows, every, seed, [*read_lines(baselines), *read_lines(results)], json_path)
     for study in studies:
@@ -115,7 +114,9 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _list(rows: "Sequence[Row]", studies: "Sequence[StudyName]", seed: int | None, results: Path, models: Path) -> None:
+def _list(
+    rows: "Sequence[PaperRow]", studies: "Sequence[StudyName]", seed: int | None, results: Path, models: Path
+) -> None:
     from hmem.reproduction.reproduce import runs_of, stage_of
     from hmem.reproduction.results import read_lines
     from hmem.reproduction.studies import find_study, runs_compared
@@ -138,14 +139,15 @@ def _list(rows: "Sequence[Row]", studies: "Sequence[StudyName]", seed: int | Non
     output.show(table)
 
 
-def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baselines_file: Path) -> bool:
+def _work(rows: "Sequence[PaperRow]", seed: int | None, where: "Surroundings", baselines_file: Path) -> bool:
     """Do what is missing. A row that fails does not stop the others; whether one did."""
     from hmem.reproduction.paper_rows import GRAPHS
     from hmem.reproduction.reproduce import baselines, is_complete, missing_graphs, runs_of
     from hmem.reproduction.results import read_lines, require_place
+    from hmem.runs.callbacks import CtrlC
 
     failed = False
-    with stop_on_ctrl_c() as asked:
+    with CtrlC() as ctrl_c:
         for name in dict.fromkeys(row.dataset for row in rows):
             runs = runs_of([row for row in rows if row.dataset == name], seed)
             lines = [*read_lines(baselines_file), *read_lines(where.results)]
@@ -157,41 +159,43 @@ def _work(rows: "Sequence[Row]", seed: int | None, where: "Surroundings", baseli
                 # Read anew each time: another process may have done it meanwhile.
                 missing = list(GRAPHS) if where.retrain else missing_graphs(read_lines(where.results), run)
                 if missing:
-                    failed |= not _run(run, dataset, missing, where, asked)
+                    failed |= not _run(run, dataset, missing, where, ctrl_c)
             baselines(dataset, [*read_lines(baselines_file), *read_lines(where.results)], where.results)
     return failed
 
 
-def _run(
-    run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "Surroundings", asked: list[int]
-) -> bool:
+def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "Surroundings", ctrl_c: "CtrlC") -> bool:
     """One row with one seed, with a bar to watch; False if it failed. Leaves the command if it was interrupted."""
     from hmem.cli.progress import training_progress
-    from hmem.reproduction.comparison import share
+    from hmem.evaluation.report import share
     from hmem.reproduction.reproduce import reproduce
-    from hmem.reproduction.results import figures_of
+    from hmem.reproduction.results import metrics_of
 
     title = f"{run.row.table} {run.row.name}, seed {run.seed}"
     output.note(f"{title} ...")
     try:
         with training_progress() as show:
-            lines = reproduce(run, dataset, graphs, replace(where, progress=show, stop=lambda: bool(asked)))
+            lines = reproduce(run, dataset, graphs, replace(where, callbacks=(show, ctrl_c)))
     except NonFiniteError as error:
         output.note(f"{title} failed: {error}")
         return False
-    if asked:
+    if ctrl_c.should_stop():
         output.note(f"Stopped in {title}. The same command goes on from here.")
         raise typer.Exit(130)
     if lines is None:
         output.note(f"{title}: another process is at it")
         return True
-    figures = ", ".join(f"{share(figures_of(line, 'all')['MRR'])} on {line['graph']}" for line in lines)
-    output.note(f"{title}: {lines[0]['epochs']} epochs in {lines[0]['training_seconds']:.0f} s; MRR (all) {figures}")
+    mrr = ", ".join(f"{share(metrics_of(line, 'all')['MRR'])} on {line['graph']}" for line in lines)
+    output.note(f"{title}: {lines[0]['epochs']} epochs in {lines[0]['training_seconds']:.0f} s; MRR (all) {mrr}")
     return True
 
 
 def _show(
-    rows: "Sequence[Row]", every: "Sequence[Row]", seed: int | None, lines: "Sequence[Line]", json_path: str | None
+    rows: "Sequence[PaperRow]",
+    every: "Sequence[PaperRow]",
+    seed: int | None,
+    lines: "Sequence[Line]",
+    json_path: str | None,
 ) -> None:
     from hmem.reproduction.comparison import compare
 
@@ -205,13 +209,14 @@ def _show(
 
 
 def _show_table(comparison: "Comparison") -> None:
-    from hmem.reproduction.comparison import share, table_lines
+    from hmem.evaluation.report import share
+    from hmem.reproduction.comparison import table_lines
     from hmem.reproduction.paper_rows import METRICS
 
     title = comparison.table + (", global weight" if comparison.group == "ablation" else "")
     if comparison.dataset != comparison.table:
         title += f" (in miniature, on {comparison.dataset})"
-    table = output.table(["model", "figures"], METRICS, title=title)
+    table = output.table(["model", "source"], METRICS, title=title)
     for entry in comparison.entries:
         label = entry.label + (f" ({len(entry.seeds)} seeds)" if len(entry.seeds) > 1 else "")
         for source, cells in table_lines(entry):

@@ -39,6 +39,7 @@ def serve(
     --allow-writes.
     """
     try:
+        from hmem.runs.device import resolve_device
         from hmem.serve.server import serve as run
         from hmem.serve.settings import Settings
     except ModuleNotFoundError as error:
@@ -51,10 +52,10 @@ def serve(
         token=os.environ.get("HMEM_TOKEN") or None,
         allow_writes=allow_writes,
         host_names=frozenset(name.lower() for name in host_name or ()),
-        device=options.resolve_device(device),
+        device=resolve_device(device),
         timeout=timeout,
     )
-    writes = "with a token" if settings.token else "by anybody on this machine" if allow_writes else "off"
+    writes = "with a token" if settings.token else "by all on this machine" if allow_writes else "off"
 
     def ready(url: str) -> None:
         output.note(f"{kb} is served at {url} (writes: {writes}). Stop with Ctrl-C.")

@@ -26,9 +26,9 @@ def read(source: str, **how: object) -> "pa.Table":
 
     Of a dataset with splits they are those that a model may see.
     """
-    from hmem.cli.training_from_kb import is_knowledge_base, split_moment
     from hmem.graph.readers.read import read_table
     from hmem.graph.readers.table import note_of
+    from hmem.knowledge.store.as_dataset import is_knowledge_base, split_moment
     from hmem.knowledge.store.store import Store
 
     if not how and source != STANDARD and is_knowledge_base(source):

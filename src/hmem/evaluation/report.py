@@ -1,4 +1,4 @@
-"""One evaluation as an object: the line of `results/*.jsonl`, and the table on the screen."""
+"""One evaluation as an object: the line of `results/*.jsonl`."""
 
 import json
 import subprocess
@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from rich.markup import escape
-from rich.table import Table
 
 from hmem.evaluation.breakdown import Breakdown, breakdown
 from hmem.evaluation.evaluate import Scorer, evaluate
@@ -97,45 +94,6 @@ def current_commit() -> str | None:
     return answer.stdout.strip() or None
 
 
-def metrics_table(reports: Sequence[Report], title: str | None = None) -> Table:
-    """MR, MRR and Hits of several evaluations, one row each per protocol; realistic ranks, both sides."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("model")
-    table.add_column("protocol")
-    for name, _ in COLUMNS:
-        table.add_column(name, justify="right")
-    table.add_column("MRR range", justify="right")  # pessimistic to optimistic: what ties could hide
-    for each in reports:
-        for protocol, figures in each.protocols.items():
-            cells = [_figure(name, figures[f"both.realistic.{key}"]) for name, key in COLUMNS]
-            low, high = (figures[f"both.{kind}.inverse_harmonic_mean_rank"] for kind in ("pessimistic", "optimistic"))
-            table.add_row(escape(each.label), protocol, *cells, f"{_share(low)}–{_share(high)}")
-    return table
-
-
-def breakdown_table(each: Report, protocol: Protocol, cut: str, rows: int = 12) -> Table:
-    table = Table(title=f"{escape(each.label)} by {cut} ({protocol})", title_justify="left")
-    table.add_column(cut)
-    for name in ("queries", "MRR", "H@1", "H@10"):
-        table.add_column(name, justify="right")
-    parts = each.breakdowns[protocol][cut]
-    for name, part in list(parts.items())[:rows]:
-        table.add_row(
-            escape(name),
-            f"{int(part['count']):,}",
-            _share(part["mrr"]),
-            _share(part["hits@1"]),
-            _share(part["hits@10"]),
-        )
-    if len(parts) > rows:
-        table.add_row(f"… {len(parts) - rows} more", "", "", "", "")
-    return table
-
-
-def _figure(name: str, value: float) -> str:
-    return f"{value:,.1f}" if name == "MR" else _share(value)
-
-
-def _share(value: float) -> str:
-    """.938 as the field prints it."""
+def share(value: float) -> str:
+    """.938, as the field prints what lies between 0 and 1."""
     return f"{value:.3f}".removeprefix("0")

@@ -19,7 +19,7 @@ from torch import Tensor
 from hmem.config import MemoryConfig
 from hmem.errors import ConfigError
 from hmem.figures.shapes import SAME_ENTITIES, SAME_MEMORY, memory_size, shape_label
-from hmem.figures.tables import Row, Tables
+from hmem.figures.tables import TableRow, Tables
 from hmem.memory.binding import make_binding
 from hmem.memory.superpose import Edges, superpose
 from hmem.model.untrained import random_vectors
@@ -47,7 +47,7 @@ class Capacity:
     curves: tuple[CapacityCurve, ...]
 
     def tables(self) -> Tables:
-        rows: list[Row] = []
+        rows: list[TableRow] = []
         for curve in self.curves:
             for seed in range(len(curve.filtered)):
                 for place, count in enumerate(self.counts.tolist()):
@@ -121,8 +121,8 @@ def retrieve(config: MemoryConfig, edges: Edges, seed: int) -> tuple[float, floa
 def _share_first(
     scores: Float[Tensor, "N entities"], fillers: Int[Tensor, " N"], is_rival: Bool[Tensor, "N entities"]
 ) -> float:
-    """How often the filler scores highest. Two fillers of one role, alone in a memory, score exactly alike; whoever is
-    level shares the first place."""
+    """How often the filler scores highest. Two fillers of one role, alone in a memory, score exactly alike; those
+    that are level share the first place."""
     truth = scores.gather(1, fillers.unsqueeze(1))  # (N, 1)
     is_beaten = ((scores > truth) & is_rival).any(1)
     level = 1 + ((scores == truth) & is_rival).sum(1)  # with the filler itself

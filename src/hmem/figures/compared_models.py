@@ -1,4 +1,4 @@
-"""Who is compared in a figure, on whatever graph there is at the moment."""
+"""The models that a figure compares, each on whatever graph is given."""
 
 import copy
 from collections.abc import Callable
@@ -18,18 +18,18 @@ Kind = Literal["explicit", "implicit", "baseline"]
 
 
 @dataclass(frozen=True)
-class Contender:
+class ComparedModel:
     name: str
     kind: Kind
     on: Callable[[Neighborhoods], Scorer]  # the same model or rules, with the facts of another graph
 
 
-def model_contender(name: str, model: HMem, device: torch.device | str = "cpu") -> Contender:
+def compared_model(name: str, model: HMem, device: torch.device | str = "cpu") -> ComparedModel:
     """A trained model; nothing of it changes with the graph but the memories it assembles."""
-    return Contender(name, model.config.kind, lambda graph: ModelScorer(model, FrozenIndex(graph, device)))
+    return ComparedModel(name, model.config.kind, lambda graph: ModelScorer(model, FrozenIndex(graph, device)))
 
 
-def rules_contender(dataset: Dataset) -> Contender:
+def compared_rules(dataset: Dataset) -> ComparedModel:
     """The rules of the training facts, mined once, applied to the facts of each graph."""
     training = Neighborhoods.build(dataset.train, dataset.num_entities, dataset.num_relations)
     mined = Rules(training, training)
@@ -39,4 +39,4 @@ def rules_contender(dataset: Dataset) -> Contender:
         applied.graph = graph
         return applied
 
-    return Contender("rules", "baseline", on)
+    return ComparedModel("rules", "baseline", on)

@@ -15,8 +15,8 @@ from jaxtyping import Float, Int
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
-from hmem.figures.compared_models import Contender, Kind
-from hmem.figures.tables import Row, Tables, column, grouped, number
+from hmem.figures.compared_models import ComparedModel, Kind
+from hmem.figures.tables import TableRow, Tables, column, grouped, number
 from hmem.graph.dataset import Dataset, GraphName
 
 BINS = ("0–99", "100–199", "200–299", "300–399", "400–499", "500+")
@@ -32,7 +32,7 @@ RESAMPLES = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class FittedLine:
     """The least-squares line through all queries, with a 95 % interval of its slope.
 
     The interval is that of a bootstrap over entities: the queries about one hub stand or fall together.
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class DegreeCurve:
-    """The MRR of one contender in one protocol, by the degree of the asked entity."""
+    """The MRR of one model in one protocol, by the degree of the asked entity."""
 
     name: str
     kind: Kind
@@ -58,8 +58,8 @@ class DegreeCurve:
     six: Float[np.ndarray, " 6"]  # MRR in the paper's bins; NaN for one without queries
     six_error: Float[np.ndarray, " 6"]
     six_queries: Int[np.ndarray, " 6"]
-    per_neighbor: Line  # against the degree, as in the paper
-    per_doubling: Line  # against log2(1 + degree), which no single hub can tilt
+    per_neighbor: FittedLine  # against the degree, as in the paper
+    per_doubling: FittedLine  # against log2(1 + degree), which no single hub can tilt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,35 +70,35 @@ class DegreeEffect:
     curves: tuple[DegreeCurve, ...]
 
     def tables(self) -> Tables:
-        fine: list[Row] = []
-        six: list[Row] = []
-        lines: list[Row] = []
+        fine: list[TableRow] = []
+        six: list[TableRow] = []
+        lines: list[TableRow] = []
         for curve in self.curves:
-            who: Row = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol, "model": curve.name}
-            who |= {"kind": curve.kind}
+            whose: TableRow = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol}
+            whose |= {"model": curve.name, "kind": curve.kind}
             for degree, mrr, error, queries in zip(curve.degree, curve.mrr, curve.error, curve.queries, strict=True):
-                figures = {"degree": float(degree), "mrr": float(mrr), "standard_error": float(error)}
-                fine.append({**who, **figures, "queries": int(queries)})
+                values = {"degree": float(degree), "mrr": float(mrr), "standard_error": float(error)}
+                fine.append({**whose, **values, "queries": int(queries)})
             paper = paper_row(self.dataset, curve.kind)
             for place, neighbors in enumerate(BINS):
-                figures = {"mrr": float(curve.six[place]), "standard_error": float(curve.six_error[place])}
+                values = {"mrr": float(curve.six[place]), "standard_error": float(curve.six_error[place])}
                 counted = {"queries": int(curve.six_queries[place]), "paper_mrr": paper[place]}
-                six.append({**who, "neighbors": neighbors, **figures, **counted})
+                six.append({**whose, "neighbors": neighbors, **values, **counted})
             for against, line in (("degree", curve.per_neighbor), ("log2(1 + degree)", curve.per_doubling)):
                 slope = {"intercept": line.intercept, "slope": line.slope}
-                lines.append({**who, "against": against, **slope, "slope_low": line.low, "slope_high": line.high})
+                lines.append({**whose, "against": against, **slope, "slope_low": line.low, "slope_high": line.high})
         return {"degree": fine, "degree-bins": six, "degree-lines": lines}
 
     @classmethod
     def from_tables(cls, tables: Tables, num_queries: int) -> "DegreeEffect":
         """What these tables were made of."""
-        who = ("model", "kind", "protocol")
-        six, lines = grouped(tables["degree-bins"], *who), grouped(tables["degree-lines"], *who)
+        key_columns = ("model", "kind", "protocol")
+        six, lines = grouped(tables["degree-bins"], *key_columns), grouped(tables["degree-lines"], *key_columns)
         curves = []
-        for key, fine in grouped(tables["degree"], *who).items():
+        for key, fine in grouped(tables["degree"], *key_columns).items():
             name, kind, protocol = key
             per_neighbor, per_doubling = (
-                Line(
+                FittedLine(
                     intercept=number(line, "intercept"),
                     slope=number(line, "slope"),
                     low=number(line, "slope_low"),
@@ -133,7 +133,7 @@ class DegreeEffect:
 
 def degree_effect(
     dataset: Dataset,
-    contenders: Sequence[Contender],
+    models: Sequence[ComparedModel],
     *,
     graph: GraphName = "train",
     sample: int | None = None,
@@ -148,10 +148,10 @@ def degree_effect(
     known = dataset.filter_graph()
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
     curves = []
-    for contender in contenders:
-        ranks = rank_queries(contender.on(neighborhoods), queries, known, candidates)
+    for model in models:
+        ranks = rank_queries(model.on(neighborhoods), queries, known, candidates)
         for protocol, each in ranks.items():
-            curves.append(_curve(contender, protocol, queries.entities, degrees, 1 / each.realistic))
+            curves.append(_curve(model, protocol, queries.entities, degrees, 1 / each.realistic))
     return DegreeEffect(dataset=dataset.name, graph=graph, num_queries=len(queries), curves=tuple(curves))
 
 
@@ -161,7 +161,7 @@ def paper_row(dataset: str, kind: Kind) -> tuple[float, ...]:
 
 
 def _curve(
-    contender: Contender,
+    model: ComparedModel,
     protocol: Protocol,
     entities: Int[np.ndarray, " Q"],
     degrees: Int[np.ndarray, " Q"],
@@ -172,8 +172,8 @@ def _curve(
     queries, mrr, error = _means(bins, reciprocal)
     six_queries, six, six_error = _means(np.minimum(degrees // BIN_WIDTH, len(BINS) - 1), reciprocal, len(BINS))
     return DegreeCurve(
-        name=contender.name,
-        kind=contender.kind,
+        name=model.name,
+        kind=model.kind,
         protocol=protocol,
         degree=_means(bins, degrees.astype(np.float64))[1],
         mrr=mrr,
@@ -199,7 +199,7 @@ def _means(
 
 def fit(
     entities: Int[np.ndarray, " Q"], x: Float[np.ndarray, " Q"], y: Float[np.ndarray, " Q"], resamples: int = RESAMPLES
-) -> Line:
+) -> FittedLine:
     """y = intercept + slope · x by least squares over all queries; `x` is the same for all queries of an entity.
 
     A line through a single x has no slope: NaN.
@@ -218,7 +218,7 @@ def fit(
         np.nanquantile(slopes, [0.025, 0.975]) if np.isfinite(slopes).any() else np.array([np.nan, np.nan])
     ).tolist()
     slope = _slope(sums.sum(axis=0))
-    return Line(intercept=float(y.mean() - slope * center), slope=slope, low=low, high=high)
+    return FittedLine(intercept=float(y.mean() - slope * center), slope=slope, low=low, high=high)
 
 
 def _slope(sums: Float[np.ndarray, " 5"]) -> float:

@@ -5,7 +5,7 @@ and dashed, rules black and dotted.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from hmem.evaluation.protocol import Protocol
 from hmem.figures.capacity import NUM_ENTITIES, NUM_ROLES, Capacity
 from hmem.figures.compared_models import Kind
 from hmem.figures.degree import BINS, DegreeEffect, paper_row
-from hmem.figures.growth import Growth
+from hmem.figures.growth import GrowthEffect
 from hmem.figures.harmony_surface import HarmonySurfaces
 from hmem.figures.plotting import BLACK, BLUE, GRAY, GREEN, LIGHT, PALETTE, VERMILION, Picture
 from hmem.figures.shapes import memory_size, shape_label
@@ -142,7 +142,7 @@ def _bottom(result: DegreeEffect) -> float:
     return 0.0 if lowest < 0.5 else math.floor(10 * lowest - 0.5) / 10
 
 
-def growth_picture(result: Growth) -> Picture:
+def growth_picture(result: GrowthEffect) -> Picture:
     """MRR against the share of the facts about new entities that have arrived."""
     protocols = _distinct([curve.protocol for curve in result.curves])
     names = _distinct([curve.name for curve in result.curves])
@@ -252,6 +252,15 @@ def traversal_picture(result: Traversal) -> Picture:
         "for by its role, among all entities, other links of the role aside. Numbers after a name are the components "
         "of a memory. Points stand at the mean of a doubling of the degree.",
     )
+
+
+PICTURES: dict[type, Callable[[Any], Picture]] = {
+    Capacity: capacity_picture,
+    DegreeEffect: degree_picture,
+    GrowthEffect: growth_picture,
+    HarmonySurfaces: harmony_picture,
+    Traversal: traversal_picture,
+}
 
 
 def _binding_style(binding: str) -> dict[str, Any]:

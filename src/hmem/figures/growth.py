@@ -11,13 +11,13 @@ from typing import cast
 import numpy as np
 from jaxtyping import Float, Int
 
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, Hint
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
-from hmem.figures.compared_models import Contender, Kind
-from hmem.figures.tables import Row, Tables, column, grouped
+from hmem.figures.compared_models import ComparedModel, Kind
+from hmem.figures.tables import TableRow, Tables, column, grouped
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
@@ -34,7 +34,7 @@ class GrowthCurve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Growth:
+class GrowthEffect:
     dataset: str
     graph: GraphName  # with "train+valid", validation facts arrive too
     shares: Float[np.ndarray, " shares"]
@@ -43,17 +43,17 @@ class Growth:
     curves: tuple[GrowthCurve, ...]
 
     def tables(self) -> Tables:
-        rows: list[Row] = []
+        rows: list[TableRow] = []
         for curve in self.curves:
-            for draw, figures in enumerate(curve.mrr.tolist()):
-                for share, facts, mrr in zip(self.shares.tolist(), self.facts.tolist(), figures, strict=True):
-                    who: Row = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol}
-                    who |= {"model": curve.name, "kind": curve.kind}
-                    rows.append({**who, "share": share, "facts": facts, "draw": draw, "mrr": mrr})
+            for draw, values in enumerate(curve.mrr.tolist()):
+                for share, facts, mrr in zip(self.shares.tolist(), self.facts.tolist(), values, strict=True):
+                    whose: TableRow = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol}
+                    whose |= {"model": curve.name, "kind": curve.kind}
+                    rows.append({**whose, "share": share, "facts": facts, "draw": draw, "mrr": mrr})
         return {"growth": rows}
 
     @classmethod
-    def from_tables(cls, tables: Tables, num_queries: int) -> "Growth":
+    def from_tables(cls, tables: Tables, num_queries: int) -> "GrowthEffect":
         """What these tables were made of."""
         rows = tables["growth"]
         curves = grouped(rows, "model", "kind", "protocol")
@@ -76,16 +76,16 @@ class Growth:
         )
 
 
-def growth(
+def growth_effect(
     dataset: Dataset,
-    contenders: Sequence[Contender],
+    models: Sequence[ComparedModel],
     *,
     graph: GraphName = "train",
     shares: Sequence[float] = SHARES,
     draws: int = 3,
     sample: int | None = None,
     protocols: Sequence[Protocol] = PROTOCOLS,
-) -> Growth:
+) -> GrowthEffect:
     """Rank the test queries with each share of the facts about new entities in the graph.
 
     A draw is a random order in which the facts arrive; a larger share holds the smaller ones of the same draw.
@@ -97,7 +97,7 @@ def growth(
         queries = queries.sample(sample)
     known = dataset.filter_graph()
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
-    found = np.empty((len(contenders), len(protocols), draws, len(shares)))
+    found = np.empty((len(models), len(protocols), draws, len(shares)))
     for draw in range(draws):
         order = np.random.default_rng(draw).permutation(len(arriving))
         for place, count in enumerate(counts.tolist()):
@@ -106,15 +106,15 @@ def growth(
                 continue
             facts = np.concatenate([dataset.train, arriving[order[:count]]])
             now = Neighborhoods.build(facts, dataset.num_entities, dataset.num_relations)
-            for who, contender in enumerate(contenders):
-                ranks = rank_queries(contender.on(now), queries, known, candidates)
-                found[who, :, draw, place] = [metrics(ranks[protocol], queries.sides)[MRR] for protocol in protocols]
+            for which, model in enumerate(models):
+                ranks = rank_queries(model.on(now), queries, known, candidates)
+                found[which, :, draw, place] = [metrics(ranks[protocol], queries.sides)[MRR] for protocol in protocols]
     curves = [
-        GrowthCurve(name=contender.name, kind=contender.kind, protocol=protocol, mrr=found[who, which])
-        for who, contender in enumerate(contenders)
-        for which, protocol in enumerate(protocols)
+        GrowthCurve(name=model.name, kind=model.kind, protocol=protocol, mrr=found[which, place])
+        for which, model in enumerate(models)
+        for place, protocol in enumerate(protocols)
     ]
-    return Growth(
+    return GrowthEffect(
         dataset=dataset.name,
         graph=graph,
         shares=np.array(shares, dtype=np.float64),
@@ -128,7 +128,7 @@ def facts_to_come(dataset: Dataset, graph: GraphName) -> Triples:
     """The facts about held-out entities that training did not see."""
     if dataset.observed is None:
         raise ConfigError(
-            f"{dataset.name} has no entities held out of training, so none whose memory could grow; "
-            "try WNGen, FBGen or wordnet-mini-gen, or make such a set with: hmem data gen"
+            f"{dataset.name} has no entities held out of training, so none whose memory could grow",
+            hint=Hint(text="try WNGen, FBGen or wordnet-mini-gen, or make such a set with", command="hmem data gen"),
         )
     return np.concatenate([dataset.observed, dataset.valid]) if graph == "train+valid" else dataset.observed

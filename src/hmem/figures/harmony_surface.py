@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hmem.figures.tables import Row, Tables
+from hmem.figures.tables import TableRow, Tables
 from hmem.memory.harmony import complete, harmony
 
 MEMORY = (0.9, -0.25)
@@ -44,8 +44,8 @@ class HarmonySurfaces:
     surfaces: tuple[Surface, ...]
 
     def tables(self) -> Tables:
-        grid: list[Row] = []
-        optima: list[Row] = []
+        grid: list[TableRow] = []
+        optima: list[TableRow] = []
         for surface in self.surfaces:
             for row, second in enumerate(self.second.tolist()):
                 for column, first in enumerate(self.first.tolist()):

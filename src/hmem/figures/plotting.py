@@ -1,4 +1,4 @@
-"""What all figures share: one style, colors that everybody can tell apart, a caption, and the files they end up in.
+"""What all figures share: one style, colors that all readers can tell apart, a caption, and the files they end up in.
 
 Matplotlib is an optional dependency and is looked for only when something is drawn. Figures are made without pyplot, so
 drawing needs no display and leaves no state behind.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, Hint
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,4 +82,5 @@ def _import(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise ConfigError("figures need the package matplotlib; pip install 'hmem[plot]'") from None
+        hint = Hint(command="pip install 'hmem[plot]'")
+        raise ConfigError("figures need the package matplotlib", hint=hint) from None

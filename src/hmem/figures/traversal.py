@@ -18,7 +18,7 @@ from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import both_sides
 from hmem.figures.shapes import SAME_MEMORY, memory_size, shape_label
-from hmem.figures.tables import Row, Tables
+from hmem.figures.tables import TableRow, Tables
 from hmem.graph.dataset import Dataset
 from hmem.model.index import FrozenIndex
 from hmem.model.untrained import UntrainedMemory
@@ -46,7 +46,7 @@ class Traversal:
     curves: tuple[Recall, ...]
 
     def tables(self) -> Tables:
-        rows: list[Row] = []
+        rows: list[TableRow] = []
         for curve in self.curves:
             for place in range(len(self.links)):
                 rows.append(
@@ -76,7 +76,7 @@ def traversal(
     progress: Callable[[Recall], None] = lambda recall: None,
 ) -> Traversal:
     """Store all facts, whichever split they are in, and read all links back, or a fixed sample of them."""
-    whole = replace(dataset, train=dataset.everything(), observed=None, heldout=None)  # nobody is new, nothing is asked
+    whole = replace(dataset, train=dataset.everything(), observed=None, heldout=None)  # every fact is in the graph
     graph = whole.inference_graph("train")
     facts = graph.to_triples()  # each once
     queries = both_sides(facts, dataset.num_relations)

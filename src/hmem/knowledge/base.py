@@ -27,7 +27,7 @@ from hmem.knowledge.session import Direction, Session
 from hmem.knowledge.store.records import Names3, Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.knowledge.store.validation import check_facts
-from hmem.model.checkpoint import SavedModel, load
+from hmem.model.checkpoint import Model, load
 
 Row = TypeVar("Row", Prediction, Similar, Neighbor)
 
@@ -154,7 +154,7 @@ class KnowledgeBase:
             self._session = Session(self.store, saved, link)
 
     @property
-    def model(self) -> SavedModel:
+    def model(self) -> Model:
         """The model with its names and figures."""
         with self.session() as session:
             return session.saved

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hmem.errors import StoreError
 from hmem.knowledge.store.store import Store
-from hmem.model.checkpoint import SavedModel, load
+from hmem.model.checkpoint import Model, load
 
 FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # those that decide the answers
 KEYS = ("model", "model_checksum", "model_moment", "model_trained_until")
@@ -39,7 +39,7 @@ class ModelLink:
             trained_until=int(trained_until or 0),
         )
 
-    def load(self, store: Store, device: str) -> SavedModel:
+    def load(self, store: Store, device: str) -> Model:
         """The model, if it is still the one that was attached."""
         if not self.folder.is_dir():
             raise StoreError(

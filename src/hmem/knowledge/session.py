@@ -18,7 +18,7 @@ from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.results import Prediction, Similar
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
-from hmem.model.checkpoint import SavedModel
+from hmem.model.checkpoint import Model
 from hmem.model.implicit import ImplicitMemory
 
 Direction = Literal["tail", "head"]  # which end of the fact is asked for
@@ -27,7 +27,7 @@ Direction = Literal["tail", "head"]  # which end of the fact is asked for
 class Session:
     """A store and a model, joined: what both are needed for. Hold `live.lock` and refresh before session."""
 
-    def __init__(self, store: Store, saved: SavedModel, link: ModelLink) -> None:
+    def __init__(self, store: Store, saved: Model, link: ModelLink) -> None:
         self.model_link = link
         self.saved = saved
         self.live = LiveGraph(store, saved.vocab)

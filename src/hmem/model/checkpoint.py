@@ -36,7 +36,7 @@ ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SavedModel:
+class Model:
     """A model with everything needed to ask it questions by name."""
 
     model: HMem
@@ -46,8 +46,20 @@ class SavedModel:
     preset: str
     metrics: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As reports have them."""
+        return {"preset": self.preset, **to_dict(self.config)}
 
-def save(folder: Path, saved: SavedModel) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model to a folder, from which `hmem.load` reads it."""
+        save(Path(folder).expanduser(), self)
+
+    def __repr__(self) -> str:
+        return f"Model({self.preset!r}, trained on {self.dataset!r}: {self.vocab})"
+
+
+def save(folder: Path, saved: Model) -> None:
     """Write the folder, or replace the model in it; logs and checkpoints of the run that made it stay.
 
     All files are written aside first. Moving them in starts and ends with `config.json`, so a folder is never loaded
@@ -67,7 +79,7 @@ def save(folder: Path, saved: SavedModel) -> None:
             folder.rmdir()
 
 
-def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
+def load(folder: Path, device: torch.device | str = "cpu") -> Model:
     """Read a model folder, saying exactly what is wrong with one that cannot be used."""
     settings = _read_settings(folder)
     vocab = Vocabulary(_read_names(folder / "entities.tsv"), _read_names(folder / "relations.tsv"))
@@ -82,7 +94,7 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SavedModel:
         raise CheckpointError(error.problem, path=folder / "config.json", **parts) from error
     model = HMem(config.memory, len(vocab.entities), len(vocab.relations))
     _load_weights(model, folder / "model.safetensors", SINCE_2 if settings["format"] < 2 else ())
-    return SavedModel(
+    return Model(
         model=model.to(device).eval(),
         config=config,
         vocab=vocab,
@@ -126,7 +138,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
 FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv", "metrics.json", "README.md")
 
 
-def _write(folder: Path, saved: SavedModel) -> None:
+def _write(folder: Path, saved: Model) -> None:
     vocab = saved.vocab
     settings = {
         "format": FORMAT,

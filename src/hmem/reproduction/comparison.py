@@ -1,6 +1,6 @@
-"""Our figures beside the paper's and beside the baselines.
+"""Our metrics beside the paper's and beside the baselines.
 
-The paper's figures are compared with ours in protocol `typed`, which is what its authors' scripts do; see
+The paper's metrics are compared with ours in protocol `typed`, which is what its authors' scripts do; see
 docs/evaluation.md.
 """
 
@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hmem.evaluation.protocol import PROTOCOLS, Protocol
+from hmem.evaluation.report import share
 from hmem.graph.dataset import GraphName
-from hmem.reproduction.paper_rows import GRAPHS, METRICS, Figures, Row, Run
-from hmem.reproduction.results import BASELINES, TRAINED_APART, Line, figures_of, find_baseline, find_run
+from hmem.reproduction.paper_rows import GRAPHS, METRICS, MetricValues, PaperRow, Run
+from hmem.reproduction.results import BASELINES, TRAINED_APART, Line, find_baseline, find_run, metrics_of
 
 PAPERS_PROTOCOL: Protocol = "typed"
 
@@ -20,8 +21,8 @@ PAPERS_PROTOCOL: Protocol = "typed"
 class Measured:
     """The mean over seeds, and how far they lie apart: the standard deviation, None for a single seed."""
 
-    mean: Figures
-    spread: Figures | None
+    mean: MetricValues
+    spread: MetricValues | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class Entry:
     kind: str  # "row" or "baseline"
     ours: Mapping[Protocol, Measured] = field(default_factory=dict)  # empty if it has not been run
     seeds: tuple[int, ...] = ()
-    published: Figures | None = None
+    published: MetricValues | None = None
     remark: str = ""
 
     @property
@@ -69,7 +70,7 @@ class Comparison:
 
 
 def compare(
-    rows: Sequence[Row], lines: Sequence[Line], every: Sequence[Row] = (), seed: int | None = None
+    rows: Sequence[PaperRow], lines: Sequence[Line], every: Sequence[PaperRow] = (), seed: int | None = None
 ) -> list[Comparison]:
     """A table for each group and dataset among `rows`, from the results in `lines`.
 
@@ -92,7 +93,7 @@ def compare(
     return comparisons
 
 
-def entry_of_row(lines: Sequence[Line], row: Row, graph: GraphName, seed: int | None = None) -> Entry:
+def entry_of_row(lines: Sequence[Line], row: PaperRow, graph: GraphName, seed: int | None = None) -> Entry:
     seeds = row.seeds if seed is None else (seed,)
     found = {each: line for each in seeds if (line := find_run(lines, Run(row=row, seed=each), graph)) is not None}
     return Entry(
@@ -116,8 +117,8 @@ def measured(lines: Sequence[Line]) -> dict[Protocol, Measured]:
         return {}
     found: dict[Protocol, Measured] = {}
     for protocol in PROTOCOLS:
-        figures = [figures_of(line, protocol) for line in lines]
-        columns = {name: [each[name] for each in figures] for name in METRICS}
+        metrics = [metrics_of(line, protocol) for line in lines]
+        columns = {name: [each[name] for each in metrics] for name in METRICS}
         found[protocol] = Measured(
             mean={name: statistics.fmean(values) for name, values in columns.items()},
             spread={name: statistics.stdev(values) for name, values in columns.items()} if len(lines) > 1 else None,
@@ -126,24 +127,20 @@ def measured(lines: Sequence[Line]) -> dict[Protocol, Measured]:
 
 
 def table_lines(entry: Entry) -> list[tuple[str, list[str]]]:
-    """An entry as it is printed: whose figures, "paper" or one of our protocols, and the figures themselves."""
+    """An entry as it is printed: whose metrics, "paper" or one of our protocols, and the metrics themselves."""
     shown = []
     if entry.published is not None:
-        shown.append(("paper", [figure(name, entry.published[name]) for name in METRICS]))
+        shown.append(("paper", [metric_text(name, entry.published[name]) for name in METRICS]))
     for protocol in (PAPERS_PROTOCOL, *(each for each in PROTOCOLS if each != PAPERS_PROTOCOL)):
         if protocol in entry.ours:
             found = entry.ours[protocol]
             spread = found.spread or {}
-            shown.append((protocol, [figure(name, found.mean[name], spread.get(name)) for name in METRICS]))
+            shown.append((protocol, [metric_text(name, found.mean[name], spread.get(name)) for name in METRICS]))
     return shown
 
 
-def figure(name: str, value: float, spread: float | None = None) -> str:
+def metric_text(name: str, value: float, spread: float | None = None) -> str:
     """.938 as the field prints it, and .938 ± .002 for an MRR with a spread."""
     if name == "MR":
         return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
     return share(value) if spread is None or name != "MRR" else f"{share(value)} ± {share(spread)}"
-
-
-def share(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0")

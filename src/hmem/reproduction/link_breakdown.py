@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hmem.evaluation.metrics import MRR
-from hmem.reproduction.comparison import share
-from hmem.reproduction.paper_rows import Row, Run
+from hmem.evaluation.report import share
+from hmem.reproduction.paper_rows import PaperRow, Run
 from hmem.reproduction.results import TRAINED_APART, Line, find_baseline, find_run
 
 KINDS = ("linked", "unlinked")
@@ -23,9 +23,9 @@ class Parts:
     lines: tuple[tuple[str, list[str]], ...]  # each with its label
 
 
-def parts_of(row: Row, rows: Sequence[Row], lines: Sequence[Line]) -> Parts | None:
+def parts_of(row: PaperRow, rows: Sequence[PaperRow], lines: Sequence[Line]) -> Parts | None:
     """MRR of each part, and H@1 of the linked questions in each; None if the row was not run."""
-    found = _contenders(row, rows, lines)
+    found = _compared(row, rows, lines)
     if row.name not in found:
         return None
     whole = found[row.name][0]["breakdowns"]["all"]
@@ -42,7 +42,7 @@ def parts_of(row: Row, rows: Sequence[Row], lines: Sequence[Line]) -> Parts | No
     return Parts(columns=(*KINDS, *sizes), lines=tuple(made))
 
 
-def _contenders(row: Row, rows: Sequence[Row], lines: Sequence[Line]) -> dict[str, list[Line]]:
+def _compared(row: PaperRow, rows: Sequence[PaperRow], lines: Sequence[Line]) -> dict[str, list[Line]]:
     """The runs of the row and of those to hold it against, as far as they are there and have break-downs."""
     beside = [each for each in rows if (each.group, each.dataset) == (row.group, row.dataset) and each != row]
     trained = {each.name: _runs(each, lines) for each in beside}
@@ -54,7 +54,7 @@ def _contenders(row: Row, rows: Sequence[Row], lines: Sequence[Line]) -> dict[st
     return {name: runs for name, runs in whole.items() if runs}
 
 
-def _runs(row: Row, lines: Sequence[Line]) -> list[Line]:
+def _runs(row: PaperRow, lines: Sequence[Line]) -> list[Line]:
     found = (find_run(lines, Run(row=row, seed=seed), "train") for seed in row.seeds)
     return [line for line in found if line is not None]
 
@@ -67,7 +67,7 @@ def _counts(parts: Mapping[str, Line], names: Sequence[str]) -> list[str]:
     return [f"{parts[name]['count'] if name in parts else 0:,}" for name in names]
 
 
-def _means(runs: Sequence[Line], kind: str, names: Sequence[str], figure: str) -> list[str]:
-    """The mean of a figure over the runs, for each part; a dash where there are no such questions."""
+def _means(runs: Sequence[Line], kind: str, names: Sequence[str], metric: str) -> list[str]:
+    """The mean of a metric over the runs, for each part; a dash where there are no such questions."""
     parts = [[line["breakdowns"]["all"][kind].get(name) for line in runs] for name in names]
-    return ["–" if None in each else share(statistics.mean(part[figure] for part in each)) for each in parts]
+    return ["–" if None in each else share(statistics.mean(part[metric] for part in each)) for each in parts]

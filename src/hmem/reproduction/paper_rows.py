@@ -1,4 +1,4 @@
-"""The rows of the paper's tables, one TOML file each: settings, seeds, dataset, and the figures that were published.
+"""The rows of the paper's tables, one TOML file each: settings, seeds, dataset, and the metrics that were published.
 
     row = "TPR"                 # as the tables print it
     group = "wn18"              # which table it stands in
@@ -44,11 +44,11 @@ KEYS = ("row", "group", "dataset", "preset", "seeds", "memory", "training", "pap
 # The paper's order; what is not from the paper comes last.
 ORDER = ("cconv", "cconv-inf", "cconv-im", "cconv-global", "tpr", "tpr-inf", "tpr-im", "tpr-global", "eravg", "recall")
 
-Figures = Mapping[str, float]  # one for each of METRICS
+MetricValues = Mapping[str, float]  # one for each of METRICS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class PaperRow:
     key: str  # the name of its file, by which results know it
     name: str
     group: Group
@@ -56,7 +56,7 @@ class Row:
     preset: str
     config: Config
     seeds: tuple[int, ...]
-    published: Mapping[GraphName, Figures]  # empty where the paper has no such row
+    published: Mapping[GraphName, MetricValues]  # empty where the paper has no such row
     remark: str = ""
     stands_for: str = ""  # the dataset that its own one stands in for
 
@@ -70,7 +70,7 @@ class Row:
 class Run:
     """One training of a row."""
 
-    row: Row
+    row: PaperRow
     seed: int
 
     @property
@@ -92,16 +92,16 @@ def packaged_rows() -> Path:
     return Path(str(files("hmem"))) / "paper"
 
 
-def load_rows(folder: Path | None = None) -> list[Row]:
+def load_rows(folder: Path | None = None) -> list[PaperRow]:
     """Every row in `folder`, or every one that comes with the package, in the order of the paper's tables."""
     folder = folder or packaged_rows()
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is not a folder; expected one with a TOML file for each row")
+        raise ConfigError("{path} is not a folder; expected one with a TOML file for each row", path=folder)
     rows = [read_row(path) for path in sorted(folder.glob("*.toml"))]
     if not rows:
-        raise ConfigError(f"{folder}: no rows; expected a TOML file for each")
+        raise ConfigError("no rows; expected a TOML file for each", path=folder)
 
-    def place(row: Row) -> tuple[int, int, str, int, str]:
+    def place(row: PaperRow) -> tuple[int, int, str, int, str]:
         return (
             GROUPS.index(row.group),
             _position(GROUPS, row.dataset.lower()),
@@ -113,7 +113,7 @@ def load_rows(folder: Path | None = None) -> list[Row]:
     return sorted(rows, key=place)
 
 
-def read_row(path: Path) -> Row:
+def read_row(path: Path) -> PaperRow:
     """The row that a file describes, strictly: a misspelt setting is an error that names the file."""
     values = load_toml(path)
     try:
@@ -130,7 +130,7 @@ def read_row(path: Path) -> Row:
             raise ConfigError(f"seeds={seeds!r}: expected a list of whole numbers such as [0, 1, 2]")
         own: dict[str, Any] = {section: values[section] for section in ("memory", "training") if section in values}
         published, remark = _published(values.get("paper", {}))
-        return Row(
+        return PaperRow(
             key=path.stem,
             name=values["row"],
             group=values["group"],
@@ -142,10 +142,10 @@ def read_row(path: Path) -> Row:
             remark=remark,
         )
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(str(error), path=path) from error
 
 
-def select(rows: Sequence[Row], group: str, names: Sequence[str] = ()) -> list[Row]:
+def select(rows: Sequence[PaperRow], group: str, names: Sequence[str] = ()) -> list[PaperRow]:
     """The rows of a group, or of all; with `names`, those of them that are called so. `tpr*` is a name too."""
     chosen = [row for row in rows if group in ("all", row.group)]
     for name in names:
@@ -155,14 +155,14 @@ def select(rows: Sequence[Row], group: str, names: Sequence[str] = ()) -> list[R
     return [row for row in chosen if not names or any(_is_called(row, name) for name in names)]
 
 
-def limited(row: Row, minutes: float) -> Row:
+def limited(row: PaperRow, minutes: float) -> PaperRow:
     """The row with another limit on its training time."""
     training = dataclasses.replace(row.config.training, minutes=minutes)
     return dataclasses.replace(row, config=dataclasses.replace(row.config, training=training))
 
 
-def in_miniature(row: Row) -> Row:
-    """The same kind of model, tiny, on a bundled graph: seconds on a CPU. The published figures do not apply to it."""
+def in_miniature(row: PaperRow) -> PaperRow:
+    """The same kind of model, tiny, on a bundled graph: seconds on a CPU. The published metrics do not apply to it."""
     is_tensor_product = row.config.memory.binding == "tpr"
     memory = dataclasses.replace(row.config.memory, entity_dim=16, relation_dim=4 if is_tensor_product else 16)
     training = dataclasses.replace(
@@ -202,24 +202,24 @@ def _position(names: Sequence[str], name: str) -> int:
     return names.index(name) if name in names else len(names)
 
 
-def _is_called(row: Row, name: str) -> bool:
+def _is_called(row: PaperRow, name: str) -> bool:
     return any(fnmatch.fnmatchcase(own.casefold(), name.casefold()) for own in (row.name, row.key))
 
 
-def _published(values: Any) -> tuple[dict[GraphName, Figures], str]:
+def _published(values: Any) -> tuple[dict[GraphName, MetricValues], str]:
     if not isinstance(values, Mapping):
-        raise ConfigError(f'"paper" is a section with figures, not {values!r}')
+        raise ConfigError(f'"paper" is a section with metrics, not {values!r}')
     for name in values:
         if name not in (*GRAPHS, "remark"):
             raise ConfigError(f'unknown setting "{name}" in [paper]; there are {", ".join((*GRAPHS, "remark"))}')
-    published: dict[GraphName, Figures] = {}
+    published: dict[GraphName, MetricValues] = {}
     for graph in GRAPHS:
         if graph not in values:
             continue
-        figures = values[graph]
-        if not (isinstance(figures, list) and len(figures) == len(METRICS) and all(map(_is_number, figures))):
-            raise ConfigError(f'[paper] "{graph}" = {figures!r}: expected the five figures {", ".join(METRICS)}')
-        published[graph] = dict(zip(METRICS, map(float, figures), strict=True))
+        metrics = values[graph]
+        if not (isinstance(metrics, list) and len(metrics) == len(METRICS) and all(map(_is_number, metrics))):
+            raise ConfigError(f'[paper] "{graph}" = {metrics!r}: expected the five metrics {", ".join(METRICS)}')
+        published[graph] = dict(zip(METRICS, map(float, metrics), strict=True))
     return published, str(values.get("remark", ""))
 
 

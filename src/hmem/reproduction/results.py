@@ -11,21 +11,21 @@ from hmem.errors import ConfigError, DataError
 from hmem.evaluation.protocol import Protocol
 from hmem.evaluation.report import COLUMNS, Report
 from hmem.graph.dataset import GraphName
-from hmem.reproduction.paper_rows import METRICS, Figures, Run
+from hmem.reproduction.paper_rows import METRICS, MetricValues, Run
 from hmem.sqlite_files import read_text, refuse_to_replace
 
 Line = dict[str, Any]
 BASELINES = ("rules", "frequency")  # they stand in every table
-TRAINED_APART = ("ComplEx-N3",)  # by benchmarks/complex_n3.py; in a table where its figures are there
+TRAINED_APART = ("ComplEx-N3",)  # by benchmarks/complex_n3.py; in a table where its metrics are there
 RELATIONS_KEPT = 10  # of the break-down by relation; FB15K's 1,345 would be most of the file
 
 
 def line_of(report: Report) -> Line:
-    """The report with its figures rounded, and of the relations only those that are asked most."""
+    """The report with its metrics rounded, and of the relations only those that are asked most."""
     found = report.to_dict()
     found["protocols"] = {
-        protocol: {name: round(value, 6) for name, value in figures.items()}
-        for protocol, figures in report.protocols.items()
+        protocol: {name: round(value, 6) for name, value in metrics.items()}
+        for protocol, metrics in report.protocols.items()
     }
     found["breakdowns"] = {
         protocol: {**parts, "relation": dict(list(parts.get("relation", {}).items())[:RELATIONS_KEPT])}
@@ -46,9 +46,9 @@ def read_lines(path: Path) -> list[Line]:
             try:
                 line = json.loads(text)
             except ValueError as error:
-                raise DataError(f"{path}:{number}: not JSON ({error}); take the line out") from error
+                raise DataError(f"not JSON ({error}); take the line out", path=path, line=number) from error
             if not isinstance(line, dict):
-                raise DataError(f"{path}:{number}: expected an object, found {text[:40]}")
+                raise DataError(f"expected an object, found {text[:40]}", path=path, line=number)
             lines.append(line)
     return lines
 
@@ -67,9 +67,11 @@ def append_line(path: Path, line: Line) -> None:
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         if os.write(file, data) != len(data):
-            raise DataError(f"{path}: the disk is full, and its last line is not whole; make room and take it out")
+            raise DataError("the disk is full, and its last line is not whole; make room and take it out", path=path)
     except OSError as error:  # which does not say of which file
-        raise DataError(f"{path}: nothing could be added ({error.strerror}); the same command tries again") from error
+        raise DataError(
+            f"nothing could be added ({error.strerror}); the same command tries again", path=path
+        ) from error
     finally:
         os.close(file)
 
@@ -78,9 +80,9 @@ def require_place(results: Path) -> None:
     """An error now where adding a line would fail later, after hours of training."""
     place = next(each for each in (results, *results.parents) if each.exists())
     if place != results and not place.is_dir():
-        raise ConfigError(f"results cannot go to {results}: {place} is a file, not a folder")
+        raise ConfigError(f"results cannot go to {results}: {{path}} is a file, not a folder", path=place)
     if not os.access(place, os.W_OK):
-        raise ConfigError(f"results cannot go to {results}: {place} may not be written to")
+        raise ConfigError(f"results cannot go to {results}: {{path}} may not be written to", path=place)
 
 
 def find_run(lines: Sequence[Line], run: Run, graph: GraphName) -> Line | None:
@@ -100,7 +102,7 @@ def find_baseline(lines: Sequence[Line], name: str, dataset: str, graph: GraphNa
     return None
 
 
-def figures_of(line: Line, protocol: Protocol) -> Figures:
+def metrics_of(line: Line, protocol: Protocol) -> MetricValues:
     """MR, MRR and Hits as the tables have them: realistic, both sides."""
     keys = dict(COLUMNS)
     return {name: line["protocols"][protocol][f"both.realistic.{keys[name]}"] for name in METRICS}

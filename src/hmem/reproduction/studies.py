@@ -5,11 +5,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
-from hmem.figures.compared_models import Contender
+from hmem.figures.compared_models import ComparedModel
 from hmem.figures.degree import DegreeEffect, degree_effect
-from hmem.figures.growth import SHARES, Growth, growth
+from hmem.figures.growth import SHARES, GrowthEffect, growth_effect
 from hmem.graph.dataset import Dataset
-from hmem.reproduction.paper_rows import Group, Row, Run
+from hmem.reproduction.paper_rows import Group, PaperRow, Run
 from hmem.reproduction.results import Line, same_settings
 
 StudyName = Literal["degree", "growth"]
@@ -22,13 +22,13 @@ ROWS: Mapping[StudyName, Mapping[Group, tuple[str, ...]]] = {
 DRAWS = 3  # orders in which facts arrive
 
 
-def rows_of(study: StudyName, rows: Sequence[Row]) -> list[Row]:
+def rows_of(study: StudyName, rows: Sequence[PaperRow]) -> list[PaperRow]:
     """The rows that a study compares, each with its first seed only."""
     compared = [row for row in rows if row.name in ROWS[study].get(row.group, ())]
     return [dataclasses.replace(row, seeds=row.seeds[:1]) for row in compared]
 
 
-def runs_compared(study: StudyName, rows: Sequence[Row], seed: int | None = None) -> dict[str, list[Run]]:
+def runs_compared(study: StudyName, rows: Sequence[PaperRow], seed: int | None = None) -> dict[str, list[Run]]:
     """The models that a study compares for each table: the first seed of each row, or `seed`."""
     compared: dict[str, list[Run]] = {}
     for row in rows_of(study, rows):
@@ -37,17 +37,17 @@ def runs_compared(study: StudyName, rows: Sequence[Row], seed: int | None = None
 
 
 def run_study(
-    study: StudyName, dataset: Dataset, contenders: Sequence[Contender], *, in_miniature: bool = False
-) -> DegreeEffect | Growth:
-    """Rank the test facts with each contender, by neighborhood size or with a growing share of the facts."""
+    study: StudyName, dataset: Dataset, models: Sequence[ComparedModel], *, in_miniature: bool = False
+) -> DegreeEffect | GrowthEffect:
+    """Rank the test facts with each model, by neighborhood size or with a growing share of the facts."""
     sample = 500 if in_miniature else None
     if study == "degree":
-        return degree_effect(dataset, contenders, sample=sample)
+        return degree_effect(dataset, models, sample=sample)
     shares, draws = ((0.0, 0.5, 1.0), 1) if in_miniature else (SHARES, DRAWS)
-    return growth(dataset, contenders, shares=shares, draws=draws, sample=sample)
+    return growth_effect(dataset, models, shares=shares, draws=draws, sample=sample)
 
 
-def line_of_study(study: StudyName, dataset: str, result: DegreeEffect | Growth, runs: Sequence[Run]) -> Line:
+def line_of_study(study: StudyName, dataset: str, result: DegreeEffect | GrowthEffect, runs: Sequence[Run]) -> Line:
     """The numbers as a line of results, with whose they are."""
     tables = {
         name: [{key: _rounded(value) for key, value in row.items()} for row in rows]
@@ -57,9 +57,9 @@ def line_of_study(study: StudyName, dataset: str, result: DegreeEffect | Growth,
     return {"study": study, "dataset": dataset, "queries": result.num_queries, "runs": whose, "tables": tables}
 
 
-def result_of_study(line: Line) -> DegreeEffect | Growth:
+def result_of_study(line: Line) -> DegreeEffect | GrowthEffect:
     """What a line of results was made of, up to its last digits."""
-    kind = DegreeEffect if line["study"] == "degree" else Growth
+    kind = DegreeEffect if line["study"] == "degree" else GrowthEffect
     return kind.from_tables(line["tables"], line["queries"])
 
 

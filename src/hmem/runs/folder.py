@@ -1,72 +1,127 @@
-"""A training run in a folder of its own: what was asked for, its log, and the checkpoint from which it can go on.
+"""The folder of a run: what was asked for, its log, the state from which it can go on, and in the end the model.
 
-`hmem train` and `hmem reproduce` train in the same way; what they do with the model afterwards differs.
+run.json                what was asked for; a run is resumed only with the same
+log.jsonl               a line for each look at the loss and for each validation
+training.safetensors    the state of a run that is not finished
+.lock                   held by the process that is training here
 """
 
 import json
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hmem.config import Config
-from hmem.evaluation.validation import Validator
-from hmem.graph.dataset import Dataset
-from hmem.model.checkpoint import write_tensors
-from hmem.model.hmem import ModelScorer
-from hmem.model.index import FrozenIndex
-from hmem.training.loop import Hooks, Outcome, Progress, train
+from hmem.config import Config, from_dict, to_dict
+from hmem.errors import CheckpointError, ConfigError, Hint
+from hmem.model.checkpoint import Model, read_tensors, write_tensors
+from hmem.training.loop import Progress
 from hmem.training.state import State
 
-RUN, STATE, LOG = "run.json", "training.safetensors", "log.jsonl"
+if sys.platform != "win32":
+    import fcntl
+
+RUN, LOG, STATE, LOCK = "run.json", "log.jsonl", "training.safetensors", ".lock"
 
 
-def train_in(
-    folder: Path,
-    config: Config,
-    dataset: Dataset,
-    *,
-    device: str = "cpu",
-    progress: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    resume: State | None = None,
-) -> tuple[Outcome, FrozenIndex]:
-    """Train with a log and checkpoints in `folder`; returns what came of it, and the graph of the training facts.
+class RunFolder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-    Without validation facts there is no early stopping: the last weights are kept.
+    @property
+    def is_interrupted(self) -> bool:
+        return (self.path / STATE).exists()
+
+    def begin(self, run: Mapping[str, Any], overwrite: bool) -> None:
+        """Make the folder ready for a new run."""
+        there = {child.name for child in self.path.iterdir()} if self.path.exists() else set()
+        if there - {RUN, LOG, LOCK} and not overwrite:
+            going_on = Hint(text="choose another folder, or go on with its run", option="resume")
+            replacing = Hint(text="choose another folder, or replace what it holds", option="overwrite")
+            raise ConfigError(
+                "{path} is not empty", path=self.path, hint=going_on if self.is_interrupted else replacing
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+        for name in (STATE, LOG):
+            (self.path / name).unlink(missing_ok=True)
+        (self.path / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
+
+    def resume(self, run: Mapping[str, Any]) -> State:
+        """Where the interrupted run stopped, if it is the same as `run`."""
+        if not self.is_interrupted:
+            raise CheckpointError(f"no interrupted run to go on with (no {STATE})", path=self.path)
+        before = read_run(self.path)
+        before["config"] = to_dict(from_dict(Config, before.get("config", {})))  # perhaps of an earlier version
+        if before != run:
+            raise ConfigError(
+                f"the interrupted run had {_difference(before, run)}; give the same to go on", path=self.path
+            )
+        return State.from_tensors(*read_tensors(self.path / STATE))
+
+    def log(self, now: Progress) -> None:
+        with (self.path / LOG).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({name: getattr(now, name) for name in now.__dataclass_fields__}) + "\n")
+
+    def checkpoint(self, state: State) -> None:
+        write_tensors(self.path / STATE, *state.to_tensors())
+
+    def finish(self, model: Model) -> None:
+        """Save the model; there is nothing to go on with any more."""
+        model.save(self.path)
+        (self.path / STATE).unlink(missing_ok=True)
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What was asked for when the run of this folder began."""
+    try:
+        run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError("no such file", path=folder / RUN) from None
+    except ValueError as error:
+        raise CheckpointError(f"not JSON ({error})", path=folder / RUN) from error
+    if not isinstance(run, dict):
+        raise CheckpointError("expected an object", path=folder / RUN)
+    return run
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[bool]:
+    """Whether this process may train in the folder: False while another one does.
+
+    The claim ends with the process, however it ends. Where the system has no such locks, every process may.
     """
-    validator = Validator(dataset, config.training.validation_queries, device) if len(dataset.valid) else None
-    graph = validator.graph if validator else FrozenIndex(dataset.inference_graph("train"), device)
-    with (folder / LOG).open("a", encoding="utf-8") as log:
-
-        def tell(now: Progress) -> None:
-            log.write(json.dumps({name: getattr(now, name) for name in now.__dataclass_fields__}) + "\n")
-            log.flush()
-            if progress is not None:
-                progress(now)
-
-        hooks = Hooks(
-            validate=(lambda model: validator(ModelScorer(model, graph))) if validator else None,
-            progress=tell,
-            checkpoint=lambda now: write_tensors(folder / STATE, *now.to_tensors()),
-            stop=stop,
-        )
-        outcome = train(
-            config,
-            dataset.train,
-            dataset.num_entities,
-            dataset.num_relations,
-            device=device,
-            hooks=hooks,
-            resume=resume,
-        )
-    return outcome, graph
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError("expected a folder, found a file", path=folder)
+    if sys.platform == "win32":
+        yield True
+        return
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / LOCK
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(lock.fileno()), path.stat()):  # removed by the process that had it, below
+                raise BlockingIOError
+        except (BlockingIOError, FileNotFoundError):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            path.unlink(missing_ok=True)
+            if is_new and not any(folder.iterdir()):
+                folder.rmdir()
 
 
-def cost_of(outcome: Outcome) -> dict[str, Any]:
-    """What a training took, as model folders and results keep it."""
-    return {
-        "training_seconds": round(outcome.seconds, 1),
-        "epochs": round(outcome.epochs, 2),
-        "stopped": outcome.stopped,
-        "parameters": sum(parameter.numel() for parameter in outcome.model.parameters()),
-    }
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> str:
+    """The first setting in which two runs differ."""
+    for name in {**before, **now}:
+        old, new = before.get(name), now.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping) and old != new:
+            return _difference(old, new, f"{where}{name}.")
+        if old != new:
+            return f"{where}{name}={old}, not {new}"
+    return "other settings"

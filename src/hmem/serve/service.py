@@ -21,7 +21,7 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.session import Session
 from hmem.knowledge.store.store import Store
-from hmem.model.checkpoint import SavedModel
+from hmem.model.checkpoint import Model as SavedModel
 from hmem.serve.batching import Answers, Batcher, Question
 from hmem.serve.errors import ApiError
 from hmem.serve.metrics import Metrics

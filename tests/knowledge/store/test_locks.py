@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hmem.cli.training_from_kb import is_knowledge_base
+from hmem.knowledge.store.as_dataset import is_knowledge_base
 from hmem.cli.transfer import read
 from hmem.config import load_toml
 from hmem.errors import HMemError, StoreError

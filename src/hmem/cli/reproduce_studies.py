@@ -5,21 +5,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hmem.cli import output
-from hmem.cli.drawing import prepare, show_degree, show_growth, write
+from hmem.cli.figure_output import prepare, write
 
 if TYPE_CHECKING:
-    from hmem.reproduction.paper_rows import Row, Run
+    from hmem.reproduction.paper_rows import PaperRow, Run
     from hmem.reproduction.reproduce import Surroundings
     from hmem.reproduction.results import Line
     from hmem.reproduction.studies import StudyName
 
 
 def work_on(
-    study: "StudyName", rows: "Sequence[Row]", seed: int | None, where: "Surroundings", figures: Path, quiet: bool
+    study: "StudyName", rows: "Sequence[PaperRow]", seed: int | None, where: "Surroundings", figures: Path, quiet: bool
 ) -> bool:
     """Compare the rows of each dataset, trained now or earlier, and draw it; False if a row is not there."""
-    from hmem.figures.degree import DegreeEffect
-    from hmem.figures.drawings import degree_picture, growth_picture
     from hmem.reproduction.results import read_lines
     from hmem.reproduction.studies import find_study, result_of_study, runs_compared
 
@@ -34,33 +32,29 @@ def work_on(
             )
             whole = False
             continue
-        result = result_of_study(line)
-        if not quiet:
-            show_degree(result) if isinstance(result, DegreeEffect) else show_growth(result)
-        picture = degree_picture(result) if isinstance(result, DegreeEffect) else growth_picture(result)
-        write(study, result, picture, figures / table, caption=True, json_path=None)
+        write(study, result_of_study(line), figures / table, quiet=quiet)
     return whole
 
 
 def _compare(study: "StudyName", runs: "Sequence[Run]", where: "Surroundings") -> "Line | None":
     """Compare the models of these runs, and keep the numbers as a line; None if one of them has left none."""
     from hmem.evaluation.report import current_commit
-    from hmem.figures.compared_models import model_contender, rules_contender
-    from hmem.reproduction.reproduce import device_name, trained
+    from hmem.figures.compared_models import compared_model, compared_rules
+    from hmem.reproduction.reproduce import device_name, trained_model
     from hmem.reproduction.results import append_result, require_place
     from hmem.reproduction.studies import line_of_study, run_study
 
     require_place(where.results)  # which would else be missed after all the work
     name = runs[0].row.dataset
     dataset = output.load(name)
-    contenders = []
+    models = []
     for run in runs:
-        saved = trained(run, dataset, where)
+        saved = trained_model(run, dataset, where)
         if saved is None:
             return None
-        contenders.append(model_contender(run.row.name, saved.model, where.device))
+        models.append(compared_model(run.row.name, saved.model, where.device))
     miniature = any(run.row.stands_for for run in runs)
-    result = run_study(study, dataset, [*contenders, rules_contender(dataset)], in_miniature=miniature)
+    result = run_study(study, dataset, [*models, compared_rules(dataset)], in_miniature=miniature)
     about = {"commit": where.commit or current_commit(), "device": device_name(where.device)}
     line = {**line_of_study(study, name, result, runs), **about}
     append_result(where.results, line)

@@ -1,4 +1,4 @@
-"""Figures for people: the picture, its numbers as CSV, and what they come to as tables."""
+"""What a figure leaves: the picture, its numbers as CSV, and what they come to as tables on the screen."""
 
 import math
 from pathlib import Path
@@ -9,14 +9,13 @@ from hmem.cli import output
 if TYPE_CHECKING:
     from hmem.figures.compared_models import Kind
     from hmem.figures.degree import DegreeCurve, DegreeEffect
-    from hmem.figures.growth import Growth
-    from hmem.figures.plotting import Picture
+    from hmem.figures.growth import GrowthEffect
     from hmem.figures.tables import Tables
 
 
 @runtime_checkable
 class Result(Protocol):
-    """What every analysis gives: numbers that can be written down."""
+    """Numbers that can be drawn and written down."""
 
     def tables(self) -> "Tables": ...
 
@@ -29,12 +28,22 @@ def prepare(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def write(name: str, result: Result, picture: "Picture", out: Path, caption: bool, json_path: str | None) -> None:
+def write(
+    name: str, result: Result, out: Path, *, caption: bool = True, json_path: str | None = None, quiet: bool = False
+) -> None:
     """The picture, and a CSV file for each table of its numbers; then say what there is."""
+    from hmem.figures.degree import DegreeEffect
+    from hmem.figures.drawings import PICTURES
+    from hmem.figures.growth import GrowthEffect
     from hmem.figures.plotting import write_picture
     from hmem.figures.tables import write_csv
 
-    written = write_picture(picture, out, name, caption=caption)
+    if not quiet and json_path != "-":
+        if isinstance(result, DegreeEffect):
+            show_degree(result)
+        elif isinstance(result, GrowthEffect):
+            show_growth(result)
+    written = write_picture(PICTURES[type(result)](result), out, name, caption=caption)
     for table, rows in result.tables().items():
         written.append(out / f"{table}.csv")
         write_csv(written[-1], rows)
@@ -74,7 +83,7 @@ def _slopes(curve: "DegreeCurve") -> list[str]:
     ]
 
 
-def show_growth(result: "Growth") -> None:
+def show_growth(result: "GrowthEffect") -> None:
     title = f"{result.dataset}, test: MRR by the share of facts in memory"
     table = output.table(["model", "protocol"], [f"{share:.0%}" for share in result.shares], title=title)
     for curve in result.curves:

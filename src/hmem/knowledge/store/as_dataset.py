@@ -1,0 +1,43 @@
+"""The facts of a knowledge base as a table, and as a dataset to train and rank with.
+
+`zoo.kb` stands for the facts of now, `zoo.kb@17` for those after its 17th write: what a model was trained on can be
+asked for again whatever has come since.
+"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from hmem.errors import Hint, StoreError
+from hmem.graph.dataset import WHY_NONE, Dataset, load_tables
+from hmem.knowledge.store.store import Store
+from hmem.sqlite_files import is_database
+
+
+def is_knowledge_base(data: str) -> bool:
+    """Whether `data` names a file that only a knowledge base can be."""
+    return is_database(split_moment(data)[0])
+
+
+def split_moment(data: str) -> tuple[Path, int | None]:
+    """`zoo.kb@17` is `zoo.kb` and 17; a file of that very name comes first."""
+    whole = Path(data).expanduser()
+    found = re.fullmatch(r"(.+)@(\d+)", data)
+    if found is None or whole.exists():
+        return whole, None
+    return Path(found[1]).expanduser(), int(found[2])
+
+
+def dataset_of(data: str) -> Dataset:
+    """The facts of a knowledge base, some of them kept out of training to validate with, as of any file of facts."""
+    path, moment = split_moment(data)
+    with Store.open(path, read_only=True) as store:
+        table = store.table(moment)
+    if table.num_rows == 0:
+        hint = Hint(text="add some with", command=f"hmem facts import {path} FILE", call="kb.add(head, relation, tail)")
+        raise StoreError("{path} holds no facts to learn from", path=path, hint=hint)
+    dataset = load_tables(path.name, {"train": table, "test": table.slice(0, 0)})
+    kept = f"{len(dataset.valid):,} of the {table.num_rows:,} facts of {path} are kept out of training to validate with"
+    if not len(dataset.valid):
+        kept = f"no fact of {path} can be kept out of training to validate with: {WHY_NONE}"
+    return replace(dataset, notes=(kept,))

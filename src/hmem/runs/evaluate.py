@@ -1,0 +1,75 @@
+"""`hmem.evaluate`: rank the facts of a split with a trained model, or with anything that scores candidates."""
+
+import os
+from collections.abc import Sequence
+
+from hmem.errors import DataError
+from hmem.evaluation.evaluate import Scorer
+from hmem.evaluation.protocol import PROTOCOLS, Protocol
+from hmem.evaluation.report import Report, report
+from hmem.graph.dataset import Dataset, GraphName, Split
+from hmem.graph.registry import load_dataset
+from hmem.model.checkpoint import Model
+from hmem.model.hmem import ModelScorer
+from hmem.model.implicit import ImplicitMemory
+from hmem.model.index import FrozenIndex
+from hmem.model.placing import place_all
+from hmem.model.renumber import renumber
+
+
+def evaluate(
+    model: Model | Scorer,
+    data: Dataset | str | os.PathLike[str],
+    *,
+    split: Split = "test",
+    graph: GraphName = "train",
+    protocols: Sequence[Protocol] = PROTOCOLS,
+    name: str | None = None,
+) -> Report:
+    """MR, MRR and Hits, filtered, ties shared: every fact of the split is asked for from both ends.
+
+    The dataset may have entities that the model was not trained with. `graph` says which facts memories are made of,
+    `name` how the report calls the model.
+    """
+    dataset = data if isinstance(data, Dataset) else load_dataset(data)
+    if not isinstance(model, Model):
+        name = name or type(model).__name__
+        return report(model, dataset, model=name, split=split, graph=graph, protocols=protocols)
+    return report(
+        scorer_of(model, dataset, graph),
+        dataset,
+        model=name or model.preset,
+        split=split,
+        graph=graph,
+        protocols=protocols,
+        settings=model.settings,
+        seed=model.config.training.seed,
+        extra=model.metrics.get("training", {}),
+    )
+
+
+def scorer_of(model: Model, dataset: Dataset, graph: GraphName = "train") -> ModelScorer:
+    """The model with the facts of a dataset in its memories, whether or not it was trained on this dataset."""
+    index = FrozenIndex(dataset.inference_graph(graph), model.model.device)
+    if dataset.vocab == model.vocab:
+        return ModelScorer(model.model, index)
+    untrained = [name for name in dataset.vocab.relations if name not in model.vocab.relations]
+    if untrained:
+        raise DataError(
+            f'{dataset.name} has relations that the model was not trained with, such as "{untrained[0]}"; '
+            f"a model of {model.dataset} can meet new entities, but not new relations"
+        )
+    if isinstance(model.model.memory, ImplicitMemory):
+        raise DataError(
+            f"{dataset.name} has entities that the model was not trained with, and its memories are implicit: there "
+            "are none for other entities; train an explicit one"
+        )
+    renumbered = renumber(model.model, model.vocab, dataset.vocab)
+    return ModelScorer(renumbered, index, place_all(renumbered, index))
+
+
+def count_unseen(model: Model, dataset: Dataset) -> int:
+    """How many entities of a dataset the model was not trained with."""
+    is_trained = model.model.is_trained.tolist()
+    ids = (model.vocab.entities.get(name) for name in dataset.vocab.entities)
+    return sum(each is None or not is_trained[each] for each in ids)

@@ -1,0 +1,185 @@
+"""One way to train, for Python, `hmem train`, `hmem reproduce`, `hmem demo` and the benchmarks.
+
+fit         names and settings in, a model out
+train_in    the same for a `Plan`, in a folder that no other process is training in
+carry_out   train, measure and calibrate on the validation facts, save
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
+from hmem.errors import ConfigError, Hint, InterruptedRunError
+from hmem.evaluation.calibration import Calibration, calibrate
+from hmem.evaluation.report import Report, report
+from hmem.evaluation.validation import Validator
+from hmem.graph.dataset import Dataset
+from hmem.graph.registry import counts, load_dataset
+from hmem.model.checkpoint import Model
+from hmem.model.checkpoint import load as load_model
+from hmem.model.hmem import ModelScorer
+from hmem.model.presets import preset as settings_of
+from hmem.runs.callbacks import Callback, Callbacks
+from hmem.runs.device import resolve_device
+from hmem.runs.folder import RunFolder, claimed
+from hmem.training.loop import Hooks, Outcome, Progress, train
+from hmem.training.state import State
+
+Settings = Mapping[str, Any] | Sequence[str]  # nested, as in a settings file, or ["section.name=value", …]
+AnyCallback = Callback | Callable[[Progress], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run is to do."""
+
+    data: str  # the dataset as it was named, so that it can be found again
+    dataset: Dataset
+    preset: str
+    config: Config
+    start: Callable[[], State] | None = None  # the weights that fine-tuning begins with
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """What `run.json` holds."""
+        fine_tune = {} if self.start is None else {"fine_tune": True}
+        about = {"data": self.data, "counts": counts(self.dataset), "preset": self.preset}
+        return {**about, **fine_tune, "config": to_dict(self.config)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What a run came to."""
+
+    model: Model
+    dataset: Dataset
+    outcome: Outcome
+    report: Report | None  # on the validation facts; None without any
+    calibration: Calibration | None
+
+
+def fit(
+    data: Dataset | str | os.PathLike[str],
+    preset: str = "recall",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    settings: Settings | None = None,
+    seed: int | None = None,
+    device: str = "auto",
+    callbacks: Iterable[AnyCallback] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+) -> Model:
+    """Train a model on the train facts of `data`, keeping the weights with the best validation MRR.
+
+    `settings` change those of the preset. The model is calibrated where there are validation facts; test facts are not
+    looked at. With `out` the model, its log and checkpoints are in that folder, and `resume=True` goes on with a run
+    that was interrupted there; without `out` nothing is written.
+    """
+    dataset = data if isinstance(data, Dataset) else load_dataset(data)
+    name = dataset.name if isinstance(data, Dataset) else str(data)
+    plan = Plan(data=name, dataset=dataset, preset=preset, config=configure(settings_of(preset), settings, seed))
+    folder = None if out is None else Path(out).expanduser()
+    return train_in(folder, plan, device=device, callbacks=callbacks, resume=resume, overwrite=overwrite).model
+
+
+def load(folder: str | os.PathLike[str], device: str = "auto") -> Model:
+    """The model in a folder that `fit` or `hmem train` wrote."""
+    return load_model(Path(folder).expanduser(), resolve_device(device))
+
+
+def configure(base: Mapping[str, Any], settings: Settings | None = None, seed: int | None = None) -> Config:
+    """The settings of a preset with others in their place."""
+    nested = settings if isinstance(settings, Mapping) else parse_assignments(list(settings or ()))
+    return from_dict(Config, merge(base, nested, {} if seed is None else {"training": {"seed": seed}}))
+
+
+def train_in(
+    out: Path | None,
+    plan: Plan,
+    *,
+    device: str = "auto",
+    callbacks: Iterable[AnyCallback] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+) -> Trained:
+    """Carry out a plan in a folder of its own, or without one."""
+    if out is None:
+        if resume or overwrite:
+            option = "resume" if resume else "overwrite"
+            raise ConfigError(f"{option} is about the folder of a run, and there is none", hint=Hint(option="out"))
+        return carry_out(plan, None, plan.start and plan.start(), device=device, callbacks=callbacks)
+    folder = RunFolder(out)
+    start = folder.resume(plan.run) if resume else plan.start and plan.start()
+    with claimed(out) as is_ours:
+        if not is_ours:
+            raise ConfigError("another process is training in {path}; choose another folder", path=out)
+        if not resume:
+            folder.begin(plan.run, overwrite)
+        return carry_out(plan, folder, start, device=device, callbacks=callbacks)
+
+
+def carry_out(
+    plan: Plan,
+    folder: RunFolder | None,
+    start: State | None,
+    *,
+    device: str = "auto",
+    callbacks: Iterable[AnyCallback] = (),
+) -> Trained:
+    """Train, measure, calibrate, save. The folder is ready, and claimed by the caller."""
+    device = resolve_device(device)
+    dataset, told = plan.dataset, Callbacks([*([] if folder is None else [folder.log]), *callbacks])
+    validator = Validator(dataset, plan.config.training.validation_queries, device) if len(dataset.valid) else None
+    hooks = Hooks(
+        validate=None if validator is None else (lambda model: validator(ModelScorer(model, validator.graph))),
+        progress=told.on_progress,
+        checkpoint=None if folder is None else folder.checkpoint,
+        stop=told.should_stop,
+    )
+    told.on_start(plan.run)
+    size = (dataset.num_entities, dataset.num_relations)
+    outcome = train(plan.config, dataset.train, *size, device=device, hooks=hooks, resume=start)
+    if outcome.stopped == "interrupted":
+        raise InterruptedRunError(
+            f"stopped after {outcome.epochs:.1f} epochs",
+            hint=None if folder is None else Hint(text="go on from there", option="resume"),
+        )
+    trained = _measured(plan, outcome, None if validator is None else ModelScorer(outcome.model, validator.graph))
+    if folder is not None:
+        folder.finish(trained.model)
+    told.on_end(trained.model)
+    return trained
+
+
+def _measured(plan: Plan, outcome: Outcome, scorer: ModelScorer | None) -> Trained:
+    """The model with what its training took, and what the validation facts say of it."""
+    cost = {
+        "training_seconds": round(outcome.seconds, 1),
+        "epochs": round(outcome.epochs, 2),
+        "stopped": outcome.stopped,
+        "parameters": sum(parameter.numel() for parameter in outcome.model.parameters()),
+    }
+    metrics: dict[str, Any] = {"reports": [], "training": cost}
+    model = Model(
+        model=outcome.model,
+        config=plan.config,
+        vocab=plan.dataset.vocab,
+        dataset=plan.dataset.name,
+        preset=plan.preset,
+        metrics=metrics,
+    )
+    if scorer is None:
+        return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=None, calibration=None)
+    seed = plan.config.training.seed
+    made = report(
+        scorer, plan.dataset, model=plan.preset, split="valid", settings=model.settings, seed=seed, extra=cost
+    )
+    metrics["reports"] = [made.to_dict()]
+    calibration = calibrate(scorer, plan.dataset)
+    if calibration is not None:
+        metrics["calibration"] = calibration.to_dict()
+    return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=made, calibration=calibration)

@@ -1,0 +1,17 @@
+"""Ctrl-C as a callback."""
+
+import signal
+
+import pytest
+
+from hmem.runs.callbacks import CtrlC
+
+
+def test_the_second_ctrl_c_ends_at_once() -> None:
+    with CtrlC() as ctrl_c:
+        assert not ctrl_c.should_stop()
+        signal.raise_signal(signal.SIGINT)
+        assert ctrl_c.should_stop()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,0 +1,137 @@
+"""`hmem.fit`: one way to train, with a folder or without."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import hmem
+from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
+from hmem.graph.dataset import Dataset
+from hmem.model.checkpoint import FILES
+from hmem.runs.folder import claimed
+from hmem.training.loop import Progress
+
+SMALL: dict[str, Any] = {
+    "memory": {"entity_dim": 6, "relation_dim": 4},
+    "training": {"epochs": 3, "validate_every": 1},
+}
+
+
+def weights(model: hmem.Model) -> list[torch.Tensor]:
+    return list(model.model.state_dict().values())
+
+
+def same(one: hmem.Model, other: hmem.Model) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(weights(one), weights(other), strict=True))
+
+
+class Recorder(hmem.Callback):
+    """Remembers what it was told; ends the run at its step `until`."""
+
+    def __init__(self, until: int | None = None) -> None:
+        self.until = until
+        self.told: list[str] = []
+        self.run: Mapping[str, Any] = {}
+        self.asked = 0
+
+    def on_start(self, run: Mapping[str, Any]) -> None:
+        self.run = run
+        self.told.append("start")
+
+    def on_progress(self, now: Progress) -> None:
+        self.told.append(f"step {now.step}")
+
+    def on_validation(self, now: Progress) -> None:
+        assert now.validated is not None
+        self.told.append("validation")
+
+    def on_end(self, model: hmem.Model) -> None:
+        self.told.append(f"end {model.preset}")
+
+    def should_stop(self) -> bool:
+        self.asked += 1
+        return self.until is not None and self.asked > self.until
+
+
+def test_without_a_folder_nothing_is_written(toy: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = hmem.fit(toy, settings=SMALL)
+    assert list(tmp_path.iterdir()) == []
+    assert repr(model) == "Model('recall', trained on 'toy': Vocabulary(18 entities, 4 relations))"
+    assert model.metrics["training"].keys() == {"training_seconds", "epochs", "stopped", "parameters"}
+    assert model.metrics["reports"][0]["split"] == "valid"
+    assert "calibration" in model.metrics
+
+
+def test_a_folder_holds_the_same_model(toy: Dataset, tmp_path: Path) -> None:
+    model = hmem.fit(toy, "tpr-inf", settings=SMALL, seed=4, out=tmp_path / "m")
+    assert {path.name for path in (tmp_path / "m").iterdir()} == {*FILES, "run.json", "log.jsonl"}
+    loaded = hmem.load(str(tmp_path / "m"))
+    assert same(model, loaded)
+    assert (loaded.preset, loaded.dataset, loaded.config) == ("tpr-inf", "toy", model.config)
+    assert loaded.config.training.seed == 4
+    run = json.loads((tmp_path / "m" / "run.json").read_text())
+    assert list(run) == ["data", "counts", "preset", "config"]
+    assert run["data"] == "toy"
+    again = hmem.fit(toy, "tpr-inf", settings=SMALL, seed=4)
+    again.save(tmp_path / "saved")
+    assert same(hmem.load(tmp_path / "saved"), model)
+
+
+def test_settings_may_be_assignments(toy: Dataset) -> None:
+    flat = ["memory.entity_dim=6", "memory.relation_dim=4", "training.epochs=3", "training.validate_every=1"]
+    assert same(hmem.fit(toy, settings=flat), hmem.fit(toy, settings=SMALL))
+    with pytest.raises(ConfigError, match='did you mean "entity_dim"'):
+        hmem.fit(toy, settings={"memory": {"entity_dimm": 3}})
+
+
+def test_callbacks_are_told_in_order(toy: Dataset) -> None:
+    recorder, steps = Recorder(), list[int]()
+    hmem.fit(toy, settings=SMALL, callbacks=[recorder, lambda now: steps.append(now.step)])
+    assert recorder.told[0] == "start"
+    assert recorder.told[1:4] == ["step 1", "step 1", "validation"]
+    assert recorder.told[-1] == "end recall"
+    assert recorder.told.count("validation") == 3
+    assert steps == [1, 1, 2, 2, 3, 3]
+    assert recorder.run["config"]["memory"]["entity_dim"] == 6
+
+
+def test_an_interrupted_run_goes_on(toy: Dataset, tmp_path: Path) -> None:
+    out = tmp_path / "m"
+    with pytest.raises(InterruptedRunError, match=r"stopped after 1\.0 epochs.* resume=True"):
+        hmem.fit(toy, settings=SMALL, out=out, callbacks=[Recorder(until=2)])
+    with pytest.raises(ConfigError, match="resume=True"):
+        hmem.fit(toy, settings=SMALL, out=out)
+    with pytest.raises(ConfigError, match=r"the interrupted run had config\.training\.seed=0, not 1"):
+        hmem.fit(toy, settings=SMALL, out=out, seed=1, resume=True)
+    assert same(hmem.fit(toy, settings=SMALL, out=out, resume=True), hmem.fit(toy, settings=SMALL))
+    with pytest.raises(CheckpointError, match="no interrupted run"):
+        hmem.fit(toy, settings=SMALL, out=out, resume=True)
+    with pytest.raises(ConfigError, match="overwrite=True"):
+        hmem.fit(toy, settings=SMALL, out=out)
+    assert hmem.fit(toy, settings=SMALL, out=out, overwrite=True).dataset == "toy"
+
+
+def test_what_is_about_a_folder_needs_one(toy: Dataset) -> None:
+    with pytest.raises(ConfigError, match="resume is about the folder of a run"):
+        hmem.fit(toy, settings=SMALL, resume=True)
+
+
+def test_without_validation_facts_the_model_is_not_measured(toy: Dataset) -> None:
+    from dataclasses import replace
+
+    model = hmem.fit(replace(toy, valid=toy.valid[:0]), settings=SMALL)
+    assert (model.metrics["reports"], "calibration" in model.metrics) == ([], False)
+    assert hmem.evaluate(model, toy).protocols["all"]["both.count"] == 10
+
+
+def test_a_folder_has_one_training_at_a_time(toy: Dataset, tmp_path: Path) -> None:
+    with claimed(tmp_path / "m") as is_ours, claimed(tmp_path / "m") as is_theirs:
+        assert (is_ours, is_theirs) == (True, False)
+        with pytest.raises(ConfigError, match="another process is training in"):
+            hmem.fit(toy, settings=SMALL, out=tmp_path / "m")
+    assert not (tmp_path / "m").exists()
