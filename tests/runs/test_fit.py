@@ -85,7 +85,7 @@ def test_a_folder_holds_the_same_model(toy: Dataset, tmp_path: Path) -> None:
 def test_settings_may_be_assignments(toy: Dataset) -> None:
     flat = ["memory.entity_dim=6", "memory.relation_dim=4", "training.epochs=3", "training.validate_every=1"]
     assert same(hmem.fit(toy, settings=flat), hmem.fit(toy, settings=SMALL))
-    with pytest.raises(ConfigError, match='did you mean "entity_dim"'):
+    with pytest.raises(ConfigError, match="did you mean entity_dim"):
         hmem.fit(toy, settings={"memory": {"entity_dimm": 3}})
 
 
