@@ -13,14 +13,14 @@ def journey(call: Callable[[], object], package: str = "hmem") -> list[Hop]:
     """The distinct functions of a package that `call` enters, in this thread and in those it starts.
 
     Comprehensions and lambdas count as part of the function that holds them; methods that a dataclass generates do not
-    count. Threads that ran before are not seen, unless they were started inside `watch`.
+    count. Threads that ran before are not seen, unless they were started inside `Watch`.
     """
-    with watch(package) as hops:
+    with Watch(package) as hops:
         call()
         return list(hops)
 
 
-class watch:
+class Watch:
     """A while in which the functions of a package are noted down; `hops.clear()` starts anew."""
 
     def __init__(self, package: str = "hmem") -> None:
@@ -34,7 +34,7 @@ class watch:
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         module, code = frame.f_globals.get("__name__", ""), frame.f_code

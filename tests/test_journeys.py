@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hmem.errors import Hint, HMemError, hint_for_python
 from hmem.knowledge.base import KnowledgeBase
-from tests.journeys import journey, modules, watch
+from tests.journeys import Watch, journey, modules
 from tests.serve.clients import DOG, client
 from tests.serve.conftest import toy_model, zoo
 
@@ -25,7 +25,7 @@ def test_functions_are_listed_once_in_the_order_in_which_they_are_entered() -> N
 
 def test_threads_that_are_started_meanwhile_are_seen() -> None:
     thread = threading.Thread(target=hint_for_python, args=[Hint(text="a")])
-    with watch() as hops:
+    with Watch() as hops:
         thread.start()
         thread.join()
     hint_for_python(Hint(text="b"))
@@ -34,12 +34,15 @@ def test_threads_that_are_started_meanwhile_are_seen() -> None:
 
 def test_an_answer_over_http_takes_the_way_that_it_takes_in_python(zoo: Path) -> None:
     with KnowledgeBase.open(zoo) as kb:
-        kb.predict(**DOG)
-        in_python = journey(lambda: kb.predict(**DOG))
-    with watch() as hops, client(zoo, poll=60.0) as api:
+        kb.predict(DOG["entity"], DOG["relation"])
+        in_python = journey(lambda: kb.predict(DOG["entity"], DOG["relation"]))
+    with Watch() as hops, client(zoo, poll=60.0) as api:
         api.post("/predict", json=DOG)
         hops.clear()
         assert api.post("/predict", json=DOG).status_code == 200
         over_http = list(hops)
     assert in_python[0] == ("hmem.knowledge.base", "KnowledgeBase.predict")
     assert over_http[0] == ("hmem.serve.security", "Guard.__call__")
+    answering = in_python.index(("hmem.knowledge.base", "KnowledgeBase.session"))
+    beside = set(in_python[answering:]) - set(over_http) - {("hmem.knowledge.session", "Session.answer")}
+    assert {hop for hop in beside if hop[0] != "hmem.knowledge.results"} == {("hmem.knowledge.session", "_raised")}

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hmem.errors import UnknownNameError
 from hmem.knowledge.store.store import Store
-from hmem.serve.errors import UnknownError
 from hmem.serve.name_index import Named, NameIndex
 from tests.knowledge.living import TOY_FACTS
 
@@ -63,7 +63,7 @@ def test_names_and_facts_by_number(tmp_path: Path) -> None:
         assert name_index.has_entity("dog.n.01")
         assert not name_index.has_entity("hypernym")
         name_index.check("relation", "hypernym")
-        with pytest.raises(UnknownError, match='no relation "dog'):
+        with pytest.raises(UnknownNameError, match='no relation "dog'):
             name_index.check("relation", "dog.n.01")
         assert name_index.closest("relation", "hypernim") == ["hypernym", "hyponym"]
         assert name_index.closest("entity", "timber wolf")[0] == "timber_wolf.n.01"

@@ -52,7 +52,7 @@ def test_a_fact_is_stored_with_its_source_and_used_by_the_next_answer(api: "Test
 
 def test_an_answer_changes_with_the_facts_and_back(api: "TestClient") -> None:
     def answers() -> object:
-        return api.post("/predict", json={**DOG, "known": False}).json()["results"][0]["answers"]
+        return api.post("/predict", json={**DOG, "stored": False}).json()["results"][0]["answers"]
 
     body = {"facts": [fact("dog.n.01", "part_of", "carnivore.n.01")], "source": "me"}
     before = answers()

@@ -13,8 +13,7 @@ from hmem.cli.names import Finder
 if TYPE_CHECKING:
     from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.explanation import Reason, Reasons
-    from hmem.knowledge.results import Prediction
-    from hmem.knowledge.session import Direction
+    from hmem.knowledge.results import Direction, Prediction
 
 LINES = 10  # of an explanation; the others are summed up
 NEGLIGIBLE = 0.001  # of the largest contribution
@@ -106,7 +105,7 @@ def explain(
         json_path,
         {
             "fact": {"head": head, "relation": relation, "tail": tail},
-            "stored": found.known,
+            "stored": found.stored,
             "score": found.score,
             "probability": found.probability,
             "total": found.total,
@@ -153,7 +152,7 @@ def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequenc
     for each in likely:
         names = [output.cell(getattr(each, column)) for column in columns]
         figure = output.percent(each.probability) if calibrated else output.decimal(each.score)
-        table.add_row(str(each.rank), *names, figure, *(["stored" if each.known else ""] if stored else []))
+        table.add_row(str(each.rank), *names, figure, *(["stored" if each.stored else ""] if stored else []))
     output.show(table)
     if len(likely) < len(found):
         output.note(f"All others are below {output.percent(IMPROBABLE)}.")
@@ -182,7 +181,7 @@ def show_reasons(found: "Reasons") -> None:
     output.show(table)
     if whole is not None and whole.contribution > TELLING * found.total:
         _show_matches(found)
-    if found.known:
+    if found.stored:
         output.note("This fact is stored. The lines say what the others would make of it.")
 
 

@@ -1,6 +1,6 @@
-"""News of the knowledge base for whoever listens: server-sent events, whichever process wrote.
+"""News of the knowledge base for those that listen: server-sent events, whichever process wrote.
 
-Nothing is queued for anybody. A listener remembers the last moment it was told of, and is told what is different
+Nothing is queued. A listener remembers the last moment it was told of, and is told what is different
 since; the net of it, so that it is right however slow the listener was.
 """
 
@@ -115,6 +115,7 @@ class News:
             self._wake()
 
     def _now(self) -> tuple[int, ModelLink | None]:
+        self._service.name_index.refresh()
         return self._service.store.moment, ModelLink.of(self._service.store)
 
     def _wake(self) -> None:

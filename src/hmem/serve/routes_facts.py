@@ -85,7 +85,7 @@ async def add_facts(request: Request, service: TheService, body: FactsIn) -> Add
     "/facts", dependencies=[Depends(check_write)], responses=failures("unknown_name", "unauthorized", "writes_off")
 )
 async def remove_facts(request: Request, service: TheService, body: FactsIn) -> RemovedOut:
-    """Remove facts, all in one write. The file remembers them, and on whose word they went."""
+    """Remove facts, all in one write. The file remembers them, and which source removed them."""
     names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
 
     def check() -> None:
@@ -99,7 +99,7 @@ async def remove_facts(request: Request, service: TheService, body: FactsIn) -> 
 
 
 def parse_time(text: str) -> datetime | int:
-    """A moment by its number, or a time; without a zone it is UTC, since nobody knows what is local to a server."""
+    """A moment by its number, or a time; without a zone it is UTC, whatever is local to the server."""
     if text.isascii() and text.isdecimal():
         return min(int(text), MOST_OFFSET)
     try:

@@ -38,15 +38,15 @@ async def ready(service: TheService) -> ReadyOut:
     responses=text_and_failures("text/plain", "Prometheus' text format."),
 )
 async def metrics(request: Request, service: TheService) -> Response:
-    """Counters and figures for Prometheus."""
-    counts = await service.read(service.store.count)
+    """Counters and gauges for Prometheus."""
+    totals = service.name_index.totals
     news: News = request.app.state.news
     text = service.metrics.text(
         {
-            "facts": ("Facts stored.", counts["facts"]),
-            "entities": ("Entities ever named.", counts["entities"]),
-            "relations": ("Relations ever named.", counts["relations"]),
-            "moment": ("The number of the last write.", counts["moments"]),
+            "facts": ("Facts stored.", totals.facts),
+            "entities": ("Entities ever named.", totals.entities),
+            "relations": ("Relations ever named.", totals.relations),
+            "moment": ("The number of the last write.", totals.moment),
             "waiting_questions": ("Questions in the queue.", service.batcher.waiting),
             "listeners": ("Open streams of events.", news.listeners),
             "model_ready": ("1 if the model is loaded.", float(service.model.status == "ready")),
@@ -63,7 +63,7 @@ async def metrics(request: Request, service: TheService) -> Response:
 async def events(
     request: Request,
     last_event_id: Annotated[str, Header(max_length=40, description="The last moment that was told of.")] = "",
-    since: Annotated[int | None, Query(ge=0, description="The same, for those who cannot send headers.")] = None,
+    since: Annotated[int | None, Query(ge=0, description="The same, for clients that cannot send headers.")] = None,
 ) -> StreamingResponse:
     """What changes from now on, or since a moment, whichever process writes it.
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 BLOCK = 4_096  # names whose text is made anew when one is added
-MOST_LETTERS = 200  # of what was typed; nobody types more
+MOST_LETTERS = 200  # of what was typed that are looked at
 MOST_OF_A_KIND = 4_000  # matches that are put in order
 SHORTLIST = 50  # names that are compared letter by letter
 LEAST_ALIKE = 0.15  # of their groups of three letters

@@ -42,7 +42,7 @@ class Guard:
         self.app = app
         self.settings = settings
         self.metrics = metrics
-        self.routes = routes  # the addresses that are counted by name; a stranger's would be without end
+        self.routes = routes  # the addresses that are counted by name; those a client makes up would be without end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

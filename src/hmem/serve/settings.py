@@ -1,4 +1,4 @@
-"""How a knowledge base is served: who may write, under which names it is reached, and how much is too much."""
+"""How a knowledge base is served: what may be written, under which names it is reached, how much is too much."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Settings:
 
     host: str = "127.0.0.1"  # the address to listen on
     token: str | None = None  # that a write must show
-    allow_writes: bool = False  # from this machine, to whoever reaches the port, without a token
+    allow_writes: bool = False  # by any program that reaches the port, without a token
     host_names: frozenset[str] = frozenset()  # under which it may be reached besides the loopback ones
     device: str = "cpu"
     timeout: float = 30.0  # seconds a request may take

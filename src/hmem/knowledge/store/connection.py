@@ -118,7 +118,7 @@ class Connection:
         if self._connection is None:
             raise StoreError(f"{self.path} is closed; open it again")
         if _identity(self.path) != self._identity:
-            raise StoreError(f"{self.path} was removed or replaced while it was open; open it anew")
+            raise StoreError("{path} was removed or replaced while it was open; open it anew", path=self.path)
         return self._connection
 
 
