@@ -45,4 +45,4 @@ def test_an_answer_over_http_takes_the_way_that_it_takes_in_python(zoo: Path) ->
     assert over_http[0] == ("hmem.serve.security", "Guard.__call__")
     answering = in_python.index(("hmem.knowledge.base", "KnowledgeBase.session"))
     beside = set(in_python[answering:]) - set(over_http) - {("hmem.knowledge.session", "Session.answer")}
-    assert {hop for hop in beside if hop[0] != "hmem.knowledge.results"} == {("hmem.knowledge.session", "_raised")}
+    assert {hop for hop in beside if hop[0] != "hmem.knowledge.results"} == set()

@@ -9,7 +9,6 @@ import pytest
 from hmem.errors import (
     CheckpointError,
     ConfigError,
-    DataError,
     EmptyNeighborhoodError,
     HMemError,
     NonFiniteError,
@@ -20,7 +19,7 @@ from hmem.evaluation.calibration import Calibration, calibration_of
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Direction, Question
-from hmem.knowledge.session import check_text
+from hmem.knowledge.session import no_name
 from tests.knowledge.conftest import MakeBase, ModelFolder
 from tests.knowledge.living import RELATIONS, TOY_FACTS, UNSEEN, UNTRAINED
 
@@ -155,11 +154,8 @@ def test_the_error_of_one_question_is_not_that_of_others(make_base: MakeBase, mo
 
 
 def test_what_is_no_name_is_refused() -> None:
-    assert check_text("entity", "ada") == "ada"
-    with pytest.raises(DataError, match=r"expected the name of one entity as text, received None \(NoneType\)$"):
-        check_text("entity", None)
-    with pytest.raises(DataError, match=r"expected the name of one relation as text, received \['likes'\] \(list\)$"):
-        check_text("relation", ["likes"])
+    assert str(no_name("entity", None)) == "expected the name of one entity as text, received None (NoneType)"
+    assert str(no_name("relation", [1])) == "expected the name of one relation as text, received [1] (list)"
 
 
 def test_names_are_checked(make_base: MakeBase) -> None:

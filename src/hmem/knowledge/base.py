@@ -31,7 +31,7 @@ from hmem.knowledge.results import (
     Similar,
     Similars,
 )
-from hmem.knowledge.session import Session, check_text
+from hmem.knowledge.session import Session, no_name
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.knowledge.store.validation import check_facts
@@ -311,7 +311,9 @@ class KnowledgeBase:
         return Neighbors(_numbered([self._neighbors(entity, limit) for entity in entities]))
 
     def _neighbors(self, entity: str, limit: int | None) -> list[Neighbor]:
-        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, check_text("entity", entity), limit)]
+        if not isinstance(entity, str):
+            raise no_name("entity", entity)
+        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, entity, limit)]
 
 
 def facts_of(store: Store, entity: str, limit: int | None) -> list[StoredFact]:

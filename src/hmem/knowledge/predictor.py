@@ -66,7 +66,7 @@ class Predictor:
         Stored answers are left out, unless `rooms` says how many of a question are listed too (None for all), each
         scored as if it were not stored.
         """
-        stored = [self._stored(*pair) for pair in zip(entities.tolist(), roles.tolist(), strict=True)]
+        stored = [self.live.graph.answers(*pair) for pair in zip(entities.tolist(), roles.tolist(), strict=True)]
         listed = [answers[:room] for answers, room in zip(stored, rooms or [0] * len(stored), strict=True)]
         counts = [len(answers) for answers in listed]
         # Every question, and once more for each stored answer that is listed, without the fact that gives it.
@@ -80,7 +80,7 @@ class Predictor:
             if targets[place] != NOBODY:
                 self._judge(old, place - len(stored), row, log_alone, stored[question])
             else:
-                row[torch.from_numpy(stored[question]).to(row.device)] = -torch.inf
+                row[torch.from_numpy(stored[question].astype(np.int64)).to(row.device)] = -torch.inf
                 new[question] = self._ranked(row, log_alone, k[question])
         ends = np.cumsum(counts, dtype=np.int64).tolist()
         return [
@@ -103,11 +103,12 @@ class Predictor:
         for rows, *found in self.passes(pairs[:, 0], pairs[:, 1]):
             for pair, places, row, log_alone in zip(pairs[rows].tolist(), asked_by[rows], *found, strict=True):
                 for place in places.tolist():
-                    self._judge(judged, place, row, log_alone, self._stored(*pair))
+                    self._judge(judged, place, row, log_alone, self.live.graph.answers(*pair))
         old = np.flatnonzero(stored)
         for place, row, log_alone in self.withheld(entities[old], roles[old], answers[old]):
             place = int(old[place])
-            self._judge(judged, place, row, log_alone, self._stored(int(entities[place]), int(roles[place])))
+            others = self.live.graph.answers(int(entities[place]), int(roles[place]))
+            self._judge(judged, place, row, log_alone, others)
         return judged
 
     def passes(
@@ -202,9 +203,6 @@ class Predictor:
         places, stored = np.arange(len(scores)), np.zeros(len(scores), dtype=bool)
         return Ranked(best.cpu().numpy(), scores, alone - self._total(row), stored, places == 0, 1 + places)
 
-    def _stored(self, entity: int, role: int) -> Answers:
-        return self.live.graph.answers(entity, role).astype(np.int64)
-
     def _judge(
         self, judged: Ranked, place: int, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], stored: Answers
     ) -> None:
@@ -215,7 +213,8 @@ class Predictor:
             judged.ranks[place] = len(row)
             return
         score = float(row[answer])
-        row[torch.from_numpy(stored[(stored != answer) & (stored < len(row))]).to(row.device)] = -torch.inf
+        others = stored[(stored != answer) & (stored < len(row))].astype(np.int64)
+        row[torch.from_numpy(others).to(row.device)] = -torch.inf
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
         judged.log_p[place] = float(log_alone[answer]) - self._total(row)

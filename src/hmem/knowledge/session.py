@@ -58,7 +58,12 @@ class Session:
 
     def answer(self, questions: Sequence[Question]) -> list[list[Prediction]]:
         """The best answers to each question, all in one pass."""
-        return [_raised(each) for each in self.answer_each(questions)]
+        answers = []
+        for each in self.answer_each(questions):
+            if isinstance(each, HMemError):
+                raise each
+            answers.append(each)
+        return answers
 
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The same, where a question that cannot be answered has its error instead and the others their answers."""
@@ -93,7 +98,8 @@ class Session:
         _check_k(k)
         asked = self.entity(entity)
         if not self.predictor.vectors.is_placed(asked):
-            self._check_facts(asked)
+            if not self.live.has_facts(asked):
+                raise self._no_facts(asked)
             raise EmptyNeighborhoodError(
                 f'"{entity}" has no fact that links it to an entity the model was trained with, so it has no vector yet'
             )
@@ -134,9 +140,9 @@ class Session:
     def subject(self, name: str) -> int:
         """The number of an entity that a question is about."""
         entity = self.entity(name)
-        if not self._is_implicit:
-            self._check_facts(entity)
-        elif entity >= self.live.num_trained:
+        if not self._is_implicit and not self.live.has_facts(entity):
+            raise self._no_facts(entity)
+        if self._is_implicit and entity >= self.live.num_trained:
             raise ConfigError(
                 f'"{name}" came after training, and this model has learned its memories instead of assembling them '
                 '(kind="implicit"); use an explicit model to ask about unseen entities'
@@ -168,23 +174,21 @@ class Session:
         role = self.role(relation, direction)
         asked, other = (head, tail) if direction == "tail" else (tail, head)
         entity, answer = self.subject(asked), self.entity(other)
-        if not self.predictor.vectors.is_trained(answer):
-            self._check_facts(answer)
+        if not self.predictor.vectors.is_trained(answer) and not self.live.has_facts(answer):
+            raise self._no_facts(answer)
         return entity, role, answer
 
-    def _check_facts(self, entity: int) -> None:
-        """An EmptyNeighborhoodError if there is nothing to assemble a memory from."""
-        if self.live.has_facts(entity):
-            return
+    def _no_facts(self, entity: int) -> EmptyNeighborhoodError:
+        """Why there is nothing to assemble a memory from."""
         name, path = _shown(self.live.entities.names[entity]), self.live.store.path
         if self.live.has_stored_facts(entity):
-            raise EmptyNeighborhoodError(
+            return EmptyNeighborhoodError(
                 f'"{name}" has only facts with relations that the model was not trained with',
                 hint=Hint(
                     text="add others, or train a model with these", command=f"hmem train --from {path} --out DIR"
                 ),
             )
-        raise EmptyNeighborhoodError(
+        return EmptyNeighborhoodError(
             f'"{name}" has no facts yet',
             hint=Hint(text="add one first", command=f"hmem facts add {path} HEAD RELATION TAIL"),
         )
@@ -255,15 +259,15 @@ def unknown_name(kind: str, name: str) -> UnknownNameError:
     return UnknownNameError(f'no {kind} "{_shown(name)}"', option=kind, found=name)
 
 
-def check_text(kind: str, name: object) -> str:
-    """A name as it is, or a DataError for what cannot be one."""
-    if isinstance(name, str):
-        return name
-    raise DataError(f"expected the name of one {kind} as text, received {name!r:.60} ({type(name).__name__})")
+def no_name(kind: str, name: object) -> DataError:
+    """An error that says what was given instead of a name."""
+    return DataError(f"expected the name of one {kind} as text, received {name!r:.60} ({type(name).__name__})")
 
 
-def _number(names: Names, name: str) -> int:
-    number = names.get(check_text(names.kind, name))
+def _number(names: Names, name: object) -> int:
+    if not isinstance(name, str):
+        raise no_name(names.kind, name)
+    number = names.get(name)
     if number is None:
         raise unknown_name(names.kind, name)
     return number
@@ -272,12 +276,6 @@ def _number(names: Names, name: str) -> int:
 def _check_k(k: object) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ConfigError(f"k={k!r}: expected how many answers are wanted, 1 or more")
-
-
-def _raised(found: list[Prediction] | HMemError) -> list[Prediction]:
-    if isinstance(found, HMemError):
-        raise found
-    return found
 
 
 def _shown(name: str) -> str:

@@ -51,7 +51,7 @@ class Settings:
         return self.token is not None or self.allow_writes
 
     @property
-    def known_hosts(self) -> frozenset[str] | None:
+    def hosts(self) -> frozenset[str] | None:
         """The names a request may be addressed to; None for any.
 
         On a loopback address the check keeps out pages from elsewhere that have their own name point here.
