@@ -87,6 +87,15 @@ class Service:
         self.batcher = Batcher(
             self.kb, window=settings.window, most_waiting=settings.most_waiting, observe=self.metrics.batch
         )
+        for name, meaning, read in (
+            ("facts", "Facts stored.", lambda: self.name_index.totals.facts),
+            ("entities", "Entities ever named.", lambda: self.name_index.totals.entities),
+            ("relations", "Relations ever named.", lambda: self.name_index.totals.relations),
+            ("moment", "The number of the last write.", lambda: self.name_index.totals.moment),
+            ("waiting_questions", "Questions in the queue.", lambda: self.batcher.waiting),
+            ("model_ready", "1 if the model is loaded.", lambda: self.model.status == "ready"),
+        ):
+            self.metrics.gauge(name, meaning, read)
 
     def close(self) -> None:
         is_idle = self.batcher.close(PATIENCE)

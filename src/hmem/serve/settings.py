@@ -30,7 +30,6 @@ class Settings:
     timeout: float = 30.0  # seconds a request may take
     window: float = 0.002  # seconds in which single questions are gathered
     poll: float = 0.2  # seconds between two looks for what other processes have written
-    heartbeat: float = 15.0  # seconds of silence in a stream of events
     most_waiting: int = 1_024  # questions in the queue; beyond, a request is turned away
     most_listeners: int = 100  # streams of events at once
 
