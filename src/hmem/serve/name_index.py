@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from hmem.graph.names import Names
 from hmem.graph.triples import Triples
 from hmem.knowledge.session import unknown_name
 from hmem.knowledge.store.records import Changes, Names3
 from hmem.knowledge.store.store import Store
-from hmem.serve.search import Search
+from hmem.serve.search import MOST_LETTERS, Search
 
 NEAR = 3  # names that may have been meant
 
@@ -100,8 +101,8 @@ class NameIndex:
     def closest(self, kind: str, name: str) -> list[str]:
         """A few names like one that is not there."""
         with self._lock:
-            table = self._tables[kind]
-            return [table.names[number] for number in table.search.alike(name, NEAR)]
+            names = Names(kind, self._tables[kind].names)
+        return names.closest(name[:MOST_LETTERS], NEAR)
 
     def _refresh(self) -> None:
         if self._store.moment == self._moment:

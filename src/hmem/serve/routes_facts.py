@@ -88,12 +88,12 @@ async def remove_facts(request: Request, service: TheService, body: FactsIn) -> 
     """Remove facts, all in one write. The file remembers them, and which source removed them."""
     names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
 
-    def check() -> None:
+    def write(store: Store) -> Written:
         for head, relation, tail in names:
             _check(service, head, relation, tail)
+        return store.remove(names, source=body.source)
 
-    await service.read(check)
-    written = await service.write(lambda store: store.remove(names, source=body.source))
+    written = await service.write(write)
     request.app.state.news.look()
     return RemovedOut(moment=written.moment, removed=len(written.changed), unchanged=written.unchanged)
 
