@@ -245,7 +245,7 @@ def test_entities_placed_by_their_roles_can_be_answers(make_base: MakeBase) -> N
 @every_model
 @pytest.mark.parametrize("crowd", [0, 5, 13])
 def test_unseen_entities_with_equal_facts_tie_exactly(make_base: MakeBase, name: str, crowd: int) -> None:
-    """Whoever else there is, and wherever in the matrix they stand."""
+    """Whatever others there are, and wherever in the matrix they stand."""
     kb = make_base(name)
     kb.add_many([(f"n{number}", "part_of", "dog.n.01") for number in range(crowd)])
     for twin in UNSEEN[:2]:

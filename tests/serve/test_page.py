@@ -1,4 +1,4 @@
-"""The page, as people use it: in a real browser, against a real server, with a small trained model."""
+"""The page, as it is used: in a real browser, against a real server, with a small trained model."""
 
 import json
 import time
@@ -162,7 +162,7 @@ def test_a_question_is_answered_as_in_python(page: Page, tmp_path: Path) -> None
     probabilities = [each.probability for each in expected]
     assert {0.125, 0.875} >= set(probabilities)  # as `calibration` has it
     shown = {0.875: "87.5 %", 0.125: "12.5 %"}
-    assert page.texts(".answer .value") == [shown[chance] for chance in probabilities if chance is not None]
+    assert page.texts(".answer .value") == [shown[each] for each in probabilities if each is not None]
     widths = page.run("return [...document.querySelectorAll('.answer .fill')].map(each => each.style.width)")
     assert [float(width.rstrip("%")) / 100 for width in widths] == pytest.approx(probabilities)
 
@@ -248,10 +248,10 @@ def test_what_comes_soon_is_shown_at_once(page: Page) -> None:
 
 
 def test_percentages_against_the_order_are_explained(page: Page) -> None:
-    def answered(*chances: float) -> str:
+    def answered(*probabilities: float) -> str:
         answers = [
-            {"name": f"n{rank}", "rank": rank, "score": -rank, "probability": chance, "stored": False}
-            for rank, chance in enumerate(chances, 1)
+            {"name": f"n{rank}", "rank": rank, "score": -rank, "probability": each, "stored": False}
+            for rank, each in enumerate(probabilities, 1)
         ]
         page.run(
             "window.real ??= window.fetch; window.fetch = (url, options) => url === '/predict'"
@@ -259,14 +259,14 @@ def test_percentages_against_the_order_are_explained(page: Page) -> None:
             json.dumps({"results": [{"answers": answers}]}),
         )
         page.click("#hide-stored")
-        page.until(lambda: len(page.answers()) == len(chances), "the answers")
+        page.until(lambda: len(page.answers()) == len(probabilities), "the answers")
         return page.text(".answers .caption")
 
     page.open(**ASKED)
     page.answers()
     assert "the two differ" not in answered(0.8, 0.5001, 0.5)
     assert "the two differ" in answered(0.8, 0.3, 0.5, 0.1)
-    assert "the two differ" not in answered(0.8, 0.50001, 0.50002, 0.3, 0.1)  # nobody sees that
+    assert "the two differ" not in answered(0.8, 0.50001, 0.50002, 0.3, 0.1)  # which cannot be seen
 
 
 # Drawing
@@ -421,7 +421,7 @@ def test_rows_travel_unless_the_reader_wants_no_motion(page: Page) -> None:
     assert moves_after(("lion.n.01", "hypernym", "canine.n.02")) > 0
 
 
-def test_somebody_new_is_introduced_from_the_search(page: Page, tmp_path: Path) -> None:
+def test_a_new_entity_is_added_from_the_search(page: Page, tmp_path: Path) -> None:
     page.open()
     page.one("#find").send_keys("dire_wolf.n.01")
     page.until(lambda: page.all("#search .create"), "adding is offered")
@@ -446,7 +446,7 @@ def test_a_name_with_a_line_break_is_kept_as_it_is(visit: Visit, tmp_path: Path)
     page.until(lambda: page.all(".changes .undo"), "it is added")
     with facts_by(tmp_path) as kb:
         assert ("a\nb", "is\nlike", "dog.n.01") in kb
-        page.write("#edit-head", "ab")  # somebody means something else
+        page.write("#edit-head", "ab")  # something else is meant
         page.write("#edit-relation", "is⏎like")  # as the list of relations has it
         page.write("#edit-tail", "cat.n.01")
         page.click("#edit-add")
@@ -520,7 +520,7 @@ def test_our_own_facts_are_no_news_after_a_while_away(page: Page, tmp_path: Path
     assert "other" not in page.text("#notes .note")
 
 
-def test_a_model_that_came_while_nobody_looked(visit: Visit, tmp_path: Path, model: Path) -> None:
+def test_a_model_that_came_while_the_page_was_hidden(visit: Visit, tmp_path: Path, model: Path) -> None:
     page = visit(model=None)
     page.open(**ASKED)
     page.shows("#answers", "no model yet")
@@ -652,7 +652,7 @@ def test_a_very_long_heading_ends_with_an_ellipsis(visit: Visit) -> None:
         heading = page.one("#name")
         assert page.run("return getComputedStyle(arguments[0]).webkitLineClamp", heading) == "7"
         assert heading.size["height"] < 200
-        assert len(str(heading.get_attribute("title"))) == 9000  # in full for who points at it
+        assert len(str(heading.get_attribute("title"))) == 9000  # in full when it is pointed at
 
 
 # When something is not there

@@ -124,7 +124,8 @@ class News:
 
 def changes(service: Service, since: int) -> dict[str, Any]:
     """What is different from a moment of the past, by name."""
-    found = service.store.changes_since(since, *service.name_index.counts())
+    totals = service.name_index.totals
+    found = service.store.changes_since(since, totals.entities, totals.relations)
     added, removed = found.added[:MOST_TOLD], found.removed[:MOST_TOLD]
     gone = service.name_index.named(removed)
     sources = {fact.source for fact in service.store.details(added)} | {_removed_by(service, fact) for fact in gone}

@@ -86,11 +86,6 @@ class NameIndex:
             table = self._tables["entity"]
             return [Named(table.names[number], int(table.counts[number])) for number in table.find(typed, limit)]
 
-    def counts(self) -> tuple[int, int]:
-        """How many entities and relations have been seen."""
-        with self._lock:
-            return len(self._tables["entity"].names), len(self._tables["relation"].names)
-
     def named(self, facts: Triples) -> list[Names3]:
         """Facts given by the numbers of the store."""
         with self._lock:
