@@ -11,7 +11,7 @@ from hmem.serve.authorization import check_write
 from hmem.serve.context import TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn
-from hmem.serve.responses import AddedOut, FactOut, FactsOut, HistoryOut, PastFactOut, RemovedOut
+from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut
 from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
 
@@ -50,7 +50,7 @@ async def list_facts(
         return list(store.listing(head=head, relation=relation, tail=tail, as_of=when, limit=limit + 1, offset=offset))
 
     found = await service.read(look)
-    return FactsOut(facts=[FactOut.model_validate(fact) for fact in found[:limit]], more=len(found) > limit)
+    return FactsOut.model_validate({"facts": found[:limit], "more": len(found) > limit})
 
 
 @router.get("/history", responses=failures("unknown_name"))
@@ -64,7 +64,7 @@ async def list_history(
         return service.store.history(head=head, relation=relation, tail=tail, limit=limit + 1)
 
     found = await service.read(look)
-    return HistoryOut(facts=[PastFactOut.model_validate(fact) for fact in found[:limit]], more=len(found) > limit)
+    return HistoryOut.model_validate({"facts": found[:limit], "more": len(found) > limit})
 
 
 @router.post("/facts", status_code=201, dependencies=[Depends(check_write)], responses=WRITING)
