@@ -42,7 +42,7 @@ def test_an_answer_over_http_takes_the_way_that_it_takes_in_python(zoo: Path) ->
         assert api.post("/predict", json=DOG).status_code == 200
         over_http = list(hops)
     assert in_python[0] == ("hmem.knowledge.base", "KnowledgeBase.predict")
-    assert over_http[0] == ("hmem.serve.security", "Guard.__call__")
+    assert ("hmem.serve.security", "Guard.__call__") in over_http
     answering = in_python.index(("hmem.knowledge.base", "KnowledgeBase.session"))
     beside = set(in_python[answering:]) - set(over_http) - {("hmem.knowledge.session", "Session.answer")}
     assert {hop for hop in beside if hop[0] != "hmem.knowledge.results"} == set()

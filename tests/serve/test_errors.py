@@ -61,7 +61,5 @@ def test_a_message_is_short_and_always_text() -> None:
 
 def test_a_message_says_neither_where_files_lie_nor_what_to_type() -> None:
     hint = Hint(text="bring it up to date", command="hmem kb use /srv/zoo.kb m", call="kb.use_model(folder)")
-    assert (
-        worded(StoreError("{path} is old", path="/srv/zoo.kb", hint=hint)) == "zoo.kb is old; bring it up to date"
-    )
+    assert worded(StoreError("{path} is old", path="/srv/zoo.kb", hint=hint)) == "zoo.kb is old; bring it up to date"
     assert worded(StoreError("is old", path="/srv/zoo.kb", hint=Hint(command="rm -r /"))) == "zoo.kb: is old"
