@@ -342,6 +342,24 @@ def test_threads_take_turns(make_base: MakeBase) -> None:
     assert kb.predict("wolf.n.01", "hyponym", 100) == expected[1]
 
 
+def test_a_session_belongs_to_one_thread_at_a_time(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.predict("dog.n.01", "hypernym")
+    answered = threading.Event()
+
+    def ask() -> None:
+        kb.predict("dog.n.01", "hypernym")
+        answered.set()
+
+    thread = threading.Thread(target=ask)
+    with kb.session():
+        thread.start()
+        assert not answered.wait(0.3)
+        assert kb.add(NEW, "hypernym", "wolf.n.01"), "facts do not wait for answers"
+    thread.join()
+    assert answered.is_set()
+
+
 def test_a_base_can_be_had_by_its_path(tmp_path: Path) -> None:
     KnowledgeBase.create(tmp_path / "zoo.kb", facts=TOY_FACTS).close()
     with KnowledgeBase(tmp_path / "zoo.kb") as kb:

@@ -67,6 +67,14 @@ def test_what_came_after_training_is_counted_and_ranked(make_base: MakeBase, nam
     assert json.loads(json.dumps(found.to_dict()))["new_relations"] == ["eats"]
 
 
+def test_learned_memories_are_asked_for_entities_they_were_trained_with(make_base: MakeBase) -> None:
+    kb = make_base("implicit")
+    kb.add_many(NEW)
+    found = drift(kb)
+    assert (found.new_facts, found.new_entities, found.recent_ranked) == (3, 1, 1)
+    assert found.recent_mrr is not None
+
+
 def test_a_model_counts_from_the_moment_it_was_trained_until(make_base: MakeBase, model_folder: ModelFolder) -> None:
     kb = make_base("recall")
     kb.add_many(NEW)

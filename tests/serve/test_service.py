@@ -79,6 +79,13 @@ def test_too_many_writes_are_turned_away(zoo: Path, slow: threading.Event, monke
     service.close()
 
 
+def test_what_was_written_is_counted_at_once(zoo: Path) -> None:
+    service = Service(zoo, Settings(allow_writes=True))
+    asyncio.run(service.write(lambda store: store.add([("a", "hypernym", "b")])))
+    assert f"hmem_facts {len(TOY_FACTS) + 1}.0" in service.metrics.text().splitlines()
+    service.close()
+
+
 def test_without_writes_the_file_is_only_read(zoo: Path) -> None:
     service = Service(zoo, Settings())
     assert service.writer is None
