@@ -150,7 +150,7 @@ def questions_of(path: Path, known: bool, count: int = 5_000) -> list[bytes]:
     bodies = []
     for place, (head, relation, tail) in enumerate(drawn):
         entity, direction = (head, "tail") if place % 2 else (tail, "head")
-        bodies.append({"entity": entity, "relation": relation, "direction": direction, "k": 10, "known": known})
+        bodies.append({"entity": entity, "relation": relation, "direction": direction, "k": 10, "stored": known})
     return [json.dumps(body).encode() for body in bodies]
 
 

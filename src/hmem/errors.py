@@ -5,12 +5,14 @@
     ├── DataError               input that cannot be read as a graph
     ├── DownloadError           a dataset that could not be fetched, or is not what it should be
     ├── UnknownNameError        an entity or relation that is not in the graph
+    │   └── UntrainedRelationError  a relation that is stored, but came after the model was trained
     ├── EmptyNeighborhoodError  a question about an entity that has no facts
     ├── StiffnessError          a Harmony function without a maximum
     ├── NonFiniteError          NaN where a score or a loss should be
     ├── CheckpointError         a model folder that cannot be used
     ├── InterruptedRunError     a training that was asked to stop before its end
     └── StoreError              a knowledge base file that cannot be used
+        └── NoModelError        a question to a knowledge base that has no model
 
 An error carries its parts as fields: what is wrong, where, what was found, what was expected, what may have been meant,
 what to try. Each edge words them for its readers: Python by `str(error)`, the command line in `hmem.cli.wording`, HTTP
@@ -81,6 +83,10 @@ class UnknownNameError(HMemError):
     pass
 
 
+class UntrainedRelationError(UnknownNameError):
+    pass
+
+
 class EmptyNeighborhoodError(HMemError):
     pass
 
@@ -102,6 +108,10 @@ class InterruptedRunError(HMemError):
 
 
 class StoreError(HMemError):
+    pass
+
+
+class NoModelError(StoreError):
     pass
 
 

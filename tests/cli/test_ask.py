@@ -137,7 +137,7 @@ def test_what_cannot_be_asked_says_why(command: Command, zoo: str) -> None:
     assert f"hmem train --from {zoo}" in err
     command("facts", "remove", zoo, "yak.n.01", "eats", "hay")
     assert (
-        'hmem: "yak.n.01" has no facts yet; add one with: hmem facts add zoo.kb'
+        'hmem: "yak.n.01" has no facts yet; add one first: hmem facts add zoo.kb'
         in command("missing", zoo, "yak.n.01").err
     )
     command("kb", "create", "new.kb", "--facts", "-", given="a\tb\tc\n")

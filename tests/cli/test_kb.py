@@ -157,7 +157,7 @@ def test_drift_compares_new_facts_with_old_ones(command: Command, zoo: str) -> N
     command("facts", "add", zoo, "dire_wolf.n.01", "eats", "yak.n.01")
     out = command("kb", "drift", zoo).out
     assert "0 facts removed since, 1 new entity, 1 new relation." in out
-    assert 'Training again would pay: 1 fact has a relation the model does not know ("eats").' in out
+    assert 'Training again would pay: 1 fact has a relation the model was not trained with ("eats").' in out
     found = json.loads(command("kb", "drift", zoo, "--json", "-").out)
     assert (found["new_facts"], found["new_relations"]) == (2, ["eats"])
 

@@ -106,7 +106,7 @@ def test_a_server_says_where_it_is_and_stops_when_told(base: Path, how: signal.S
     assert httpx.post(f"{found[1]}/facts", json={"facts": [fact]}, timeout=30).status_code == 201
     with httpx.stream("GET", f"{found[1]}/events", timeout=30) as events:
         lines = events.iter_lines()
-        assert next(lines).startswith("retry")
+        assert next(lines).startswith("id")
         process.send_signal(how)  # which a listener does not keep waiting
         assert process.wait(30) == (0 if how == signal.SIGINT else -signal.SIGTERM)
         assert list(lines)  # the stream came to an end

@@ -27,9 +27,9 @@ from tests.model.problems import small
 
 TOY_FACTS: list[Names3] = [tuple(line.split()) for line in TOY_TRAIN.split("\n") if line]  # type: ignore[misc]
 RELATIONS = ["hypernym", "hyponym", "part_of", "similar_to"]
-STRANGER = "unicorn.n.01"  # the models list it, but training never met it
+UNTRAINED = "unicorn.n.01"  # the models list it, but training never met it
 TRAINED = sorted({name for head, _, tail in TOY_FACTS for name in (head, tail)})
-NEWCOMERS = ["dire_wolf.n.01", "red_wolf.n.01", "maned_wolf.n.01"]
+UNSEEN = ["dire_wolf.n.01", "red_wolf.n.01", "maned_wolf.n.01"]
 
 # What each model is for: every way in which answers come about.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -52,7 +52,7 @@ def toy_dataset() -> Dataset:
 
     tables = {"train": table(TOY_TRAIN), "valid": table(TOY_VALID), "test": table(TOY_VALID)}
     dataset = load_tables("toy", tables)
-    dataset.vocab.entities.add(STRANGER)
+    dataset.vocab.entities.add(UNTRAINED)
     return dataset
 
 
@@ -80,7 +80,7 @@ def stored_facts(kb: KnowledgeBase) -> list[Names3]:
 
 
 def every_score(kb: KnowledgeBase) -> dict[tuple[str, int], Tensor]:
-    """The score of everybody as an answer to every question that can be asked."""
+    """The score of every entity as an answer to every question that can be asked."""
     with kb.session() as session:
         names, roles = session.live.entities.names, 2 * session.live.num_relations
         askable = [entity for entity in range(len(names)) if session.live.has_facts(entity)]
@@ -116,7 +116,7 @@ class Rebuilt:
     @cached_property
     @torch.inference_mode()
     def vectors(self) -> Vectors:
-        """The model's rows and, one by one, those of everybody it was not trained with."""
+        """The model's rows and, one by one, those of all entities it was not trained with."""
         trained = self.model.embeddings()
         rows = torch.zeros(self.width, trained.entities.shape[1])
         rows[: self.trained] = trained.entities

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 import hmem
-from hmem.errors import ConfigError, EmptyNeighborhoodError, StoreError, UnknownNameError
+from hmem.errors import ConfigError, EmptyNeighborhoodError, NoModelError, StoreError, UnknownNameError
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.results import Table
-from hmem.knowledge.session import Direction
+from hmem.knowledge.results import Direction, Table
 from tests.knowledge.conftest import MakeBase, ModelFolder
-from tests.knowledge.living import NEWCOMERS, RELATIONS, TOY_FACTS, every_score, same
+from tests.knowledge.living import RELATIONS, TOY_FACTS, UNSEEN, every_score, same
 from tests.knowledge.stores import finish, start
 
-NEW = NEWCOMERS[0]
+NEW = UNSEEN[0]
 
 
 def test_the_base_is_at_hand() -> None:
@@ -40,8 +39,9 @@ def test_adding_and_removing_facts(make_base: MakeBase) -> None:
     assert (len(written.changed), written.unchanged) == (1, 1)
     assert kb.remove_many([(NEW, "eats", "mutton"), TOY_FACTS[0]]).unchanged == 0
     assert len(kb.add_many([]).changed) == 0
+    assert not kb.remove("dingo", "eats", "mutton")
     with pytest.raises(UnknownNameError, match='no entity "dingo"'):
-        kb.remove("dingo", "eats", "mutton")
+        kb.remove_many([("dingo", "eats", "mutton")])
 
 
 def test_an_empty_base_is_still_a_base(make_base: MakeBase) -> None:
@@ -65,7 +65,7 @@ def test_without_a_model_everything_but_prediction_works(make_base: MakeBase) ->
         lambda: kb.score(*TOY_FACTS[0]),
         lambda: kb.model,
     ):
-        with pytest.raises(StoreError, match=r"has no model.*hmem train --from \S+ --out DIR\) .*hmem kb use .*MODEL"):
+        with pytest.raises(NoModelError, match=r"has no model.*hmem train --from.*kb\.use_model\(folder\)"):
             ask()
 
 
@@ -112,7 +112,7 @@ def test_which_relation(make_base: MakeBase) -> None:
     found = kb.predict_target(head="dog.n.01", tail="canine.n.02")
     assert {row.relation for row in found} == set(RELATIONS) - {"hypernym"}
     everything = kb.predict_target(head="dog.n.01", tail="canine.n.02", new_only=False)
-    assert {row.relation: row.known for row in everything} == {name: name == "hypernym" for name in RELATIONS}
+    assert {row.relation: row.stored for row in everything} == {name: name == "hypernym" for name in RELATIONS}
     assert [row.rank for row in everything] == [1, 2, 3, 4]
     scores = [row.score for row in everything]
     assert scores == sorted(scores, reverse=True)
@@ -136,7 +136,7 @@ def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
         kb.predict("dog.n.01", "hypernyms")
     with pytest.raises(UnknownNameError, match=r'the relation "eats" is stored and shown.*hmem train --from'):
         kb.predict("dog.n.01", "eats")
-    with pytest.raises(EmptyNeighborhoodError, match=rf'"{NEW}" has only facts with relations that the model does not'):
+    with pytest.raises(EmptyNeighborhoodError, match=rf'"{NEW}" has only facts with relations that the model was not'):
         kb.predict(NEW, "hypernym")
     kb.remove(NEW, "eats", "mutton")
     for ask in (
@@ -147,10 +147,10 @@ def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
         lambda: kb.explain("dog.n.01", "hyponym", NEW),
         lambda: kb.score("dog.n.01", "hyponym", NEW),
     ):
-        with pytest.raises(EmptyNeighborhoodError, match=rf'"{NEW}" has no facts yet; add one with: hmem facts add'):
+        with pytest.raises(EmptyNeighborhoodError, match=rf'"{NEW}" has no facts yet; add one first: hmem facts add'):
             ask()
     with pytest.raises(ConfigError, match='direction is "tail"'), kb.session() as session:
-        session.predict([("dog.n.01", "hypernym")], 3, "left", new_only=True)
+        session.judge([TOY_FACTS[0]], "left")
     for none in (
         lambda: kb.missing("dog.n.01", 0),
         lambda: kb.similar("dog.n.01", -1),
@@ -213,7 +213,7 @@ def test_one_question_or_many(make_base: MakeBase) -> None:
     judged = kb.score_many(facts)
     assert [row.names for row in judged] == facts
     assert [row.score for row in judged] == pytest.approx([kb.score(*fact) for fact in facts], abs=1e-6)
-    assert [row.known for row in judged] == [False, True, True, True, True]
+    assert [row.stored for row in judged] == [False, True, True, True, True]
     reasons = kb.explain_many(facts[:2])
     assert [why.fact for why in reasons] == facts[:2]
     assert [why.to_dicts() for why in reasons] == [kb.explain(*fact).to_dicts() for fact in facts[:2]]
@@ -340,6 +340,24 @@ def test_threads_take_turns(make_base: MakeBase) -> None:
         thread.join()
     assert wrong == []
     assert kb.predict("wolf.n.01", "hyponym", 100) == expected[1]
+
+
+def test_a_session_belongs_to_one_thread_at_a_time(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.predict("dog.n.01", "hypernym")
+    answered = threading.Event()
+
+    def ask() -> None:
+        kb.predict("dog.n.01", "hypernym")
+        answered.set()
+
+    thread = threading.Thread(target=ask)
+    with kb.session():
+        thread.start()
+        assert not answered.wait(0.3)
+        assert kb.add(NEW, "hypernym", "wolf.n.01"), "facts do not wait for answers"
+    thread.join()
+    assert answered.is_set()
 
 
 def test_a_base_can_be_had_by_its_path(tmp_path: Path) -> None:

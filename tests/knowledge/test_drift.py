@@ -11,12 +11,12 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.drift import Drift, drift
 from hmem.knowledge.store.records import Names3
 from tests.knowledge.conftest import MakeBase, ModelFolder
-from tests.knowledge.living import NEWCOMERS, TOY_FACTS, every_score, same
+from tests.knowledge.living import TOY_FACTS, UNSEEN, every_score, same
 from tests.oracles_graph import looped_rank
 
 NEW: list[Names3] = [
-    (NEWCOMERS[0], "hypernym", "wolf.n.01"),
-    (NEWCOMERS[0], "similar_to", "dog.n.01"),
+    (UNSEEN[0], "hypernym", "wolf.n.01"),
+    (UNSEEN[0], "similar_to", "dog.n.01"),
     ("canine.n.02", "hyponym", "fox.n.01"),
 ]
 
@@ -28,12 +28,12 @@ def looped_mrr(kb: KnowledgeBase, facts: list[Names3]) -> float:
         kb.remove(*fact)
         with kb.session() as session:
             live = session.live
-            head, relation, tail = live.entity(fact[0]), live.relation(fact[1]), live.entity(fact[2])
+            head, relation, tail = session.entity(fact[0]), session.role(fact[1], "head"), session.entity(fact[2])
             for entity, role, target in ((head, relation + 4, tail), (tail, relation, head)):
                 ((_, scores, _),) = session.predictor.passes(np.array([entity]), np.array([role]))
                 row = torch.cat([scores[0], torch.full((len(live.entities.names),), -torch.inf)]).tolist()
-                somebody = [x for x in range(len(row)) if row[x] > -torch.inf or x == target]
-                rank = looped_rank(row, target, live.graph.answers(entity, role).tolist(), somebody)
+                candidates = [x for x in range(len(row)) if row[x] > -torch.inf or x == target]
+                rank = looped_rank(row, target, live.graph.answers(entity, role).tolist(), candidates)
                 reciprocal.append(2 / (rank.optimistic + rank.pessimistic))
         kb.add(*fact)
     return float(np.mean(reciprocal))
@@ -48,7 +48,7 @@ def test_what_came_after_training_is_counted_and_ranked(make_base: MakeBase, nam
     assert "no facts came after training" in nothing.advice
     kb.add_many(NEW)
     kb.remove(*TOY_FACTS[0])
-    kb.add_many([(NEWCOMERS[1], "eats", "mutton"), ("wolf.n.01", "eats", "mutton"), TOY_FACTS[1]])
+    kb.add_many([(UNSEEN[1], "eats", "mutton"), ("wolf.n.01", "eats", "mutton"), TOY_FACTS[1]])
     kb.remove(*TOY_FACTS[2])
     kb.add(*TOY_FACTS[2])  # was there, and is
     before = every_score(kb)
@@ -60,9 +60,19 @@ def test_what_came_after_training_is_counted_and_ranked(make_base: MakeBase, nam
     assert found.recent_mrr == pytest.approx(looped_mrr(kb, NEW), abs=1e-6)
     assert found.older_mrr == pytest.approx(looped_mrr(kb, TOY_FACTS[1:]), abs=1e-6)
     assert drift(kb, sample=2).recent_ranked == 2
-    assert found.advice.startswith('Training again would pay: 2 facts have relations the model does not know ("eats").')
+    assert found.advice.startswith(
+        'Training again would pay: 2 facts have relations the model was not trained with ("eats").'
+    )
     assert str(found) == found.advice
     assert json.loads(json.dumps(found.to_dict()))["new_relations"] == ["eats"]
+
+
+def test_learned_memories_are_asked_for_entities_they_were_trained_with(make_base: MakeBase) -> None:
+    kb = make_base("implicit")
+    kb.add_many(NEW)
+    found = drift(kb)
+    assert (found.new_facts, found.new_entities, found.recent_ranked) == (3, 1, 1)
+    assert found.recent_mrr is not None
 
 
 def test_a_model_counts_from_the_moment_it_was_trained_until(make_base: MakeBase, model_folder: ModelFolder) -> None:
@@ -129,8 +139,8 @@ def figures(**changed: object) -> Drift:
         ({"validation_mrr": 0.6}, "Training again would hardly pay"),
         ({"validation_mrr": 0.7, "older_ranked": 3}, "Too early to tell"),
         ({"validation_mrr": 0.7, "new_facts": 0, "gone_facts": 0}, "Training again would not pay"),
-        ({"new_relations": ("a",), "unusable_facts": 1}, '1 fact has a relation the model does not know ("a").'),
-        ({"new_relations": ("a", "b", "c", "d", "e"), "unusable_facts": 7}, 'know ("a", "b", "c" and 2 more).'),
+        ({"new_relations": ("a",), "unusable_facts": 1}, '1 fact has a relation the model was not trained with ("a").'),
+        ({"new_relations": ("a", "b", "c", "d", "e"), "unusable_facts": 7}, 'with ("a", "b", "c" and 2 more).'),
     ],
 )
 def test_the_advice_follows_from_the_figures(changed: dict[str, object], advice: str) -> None:

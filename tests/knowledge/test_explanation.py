@@ -3,18 +3,18 @@ import math
 import pytest
 
 from hmem.errors import ConfigError, EmptyNeighborhoodError
-from hmem.knowledge.session import Direction
+from hmem.knowledge.results import Direction
 from hmem.knowledge.store.records import Names3
 from tests.knowledge.conftest import MakeBase
-from tests.knowledge.living import EXPLICIT, MODELS, NEWCOMERS, STRANGER, every_score, same, stored_facts
+from tests.knowledge.living import EXPLICIT, MODELS, UNSEEN, UNTRAINED, every_score, same, stored_facts
 
-NEW, OTHER, LONELY = NEWCOMERS
+NEW, OTHER, LONELY = UNSEEN
 FACTS: list[Names3] = [
     (NEW, "hypernym", "wolf.n.01"),
     (NEW, "similar_to", "dog.n.01"),
     ("paw.n.01", "part_of", OTHER),
     (OTHER, "similar_to", NEW),
-    (STRANGER, "hypernym", "mammal.n.01"),
+    (UNTRAINED, "hypernym", "mammal.n.01"),
 ]
 ASKED: list[Names3] = [
     ("canine.n.02", "hyponym", "fox.n.01"),
@@ -22,7 +22,7 @@ ASKED: list[Names3] = [
     ("wolf.n.01", "hyponym", NEW),
     ("canine.n.02", "hyponym", NEW),
     (NEW, "similar_to", OTHER),
-    (NEW, "part_of", STRANGER),
+    (NEW, "part_of", UNTRAINED),
     *FACTS[:2],
     FACTS[3],
     ("dog.n.01", "hypernym", "canine.n.02"),
@@ -42,7 +42,7 @@ def test_contributions_sum_to_the_score(make_base: MakeBase, name: str, directio
         assert why.score == pytest.approx(score, abs=1e-5)
         assert why.total == pytest.approx(math.exp(score) if name in exact else score, rel=1e-4, abs=1e-5)
         assert math.fsum(line.contribution for line in why) == pytest.approx(why.total, rel=1e-4, abs=1e-5)
-        assert (why.fact, why.known, why.probability) == (fact, fact in kb, None)
+        assert (why.fact, why.stored, why.probability) == (fact, fact in kb, None)
 
 
 @every_model
@@ -123,7 +123,7 @@ def test_text_and_plain_data(make_base: MakeBase) -> None:
     assert why[:2].score == why.score
 
 
-def test_somebody_known_by_this_fact_alone_cannot_be_explained(make_base: MakeBase) -> None:
+def test_an_entity_of_this_fact_alone_cannot_be_explained(make_base: MakeBase) -> None:
     kb = make_base("recall")
     kb.add(LONELY, "hypernym", "wolf.n.01")
     with pytest.raises(EmptyNeighborhoodError, match=f'"{LONELY}" has no other fact that links it'):

@@ -115,8 +115,10 @@ def test_a_missing_folder_is_told_with_a_way_out(tmp_path: Path, folder: Path) -
         folder.rename(folder.with_name("gone"))
         found = ModelLink.of(store)
         assert found is not None
-        with pytest.raises(StoreError, match=r"the model of .*zoo.kb is not where it was, .*models/zoo; .*hmem kb use"):
+        with pytest.raises(StoreError, match=r"the model of zoo.kb is not where it was, .*models/zoo; ") as told:
             found.load(store, "cpu")
+        assert told.value.hint is not None
+        assert told.value.hint.command == f"hmem kb use {store.path} MODEL"
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -127,8 +129,10 @@ def test_a_changed_folder_is_noticed(tmp_path: Path, folder: Path, name: str) ->
             file.write(b" ")
         found = ModelLink.of(store)
         assert found is not None
-        with pytest.raises(StoreError, match=r"has changed since it was attached to .*attach it again: hmem kb use"):
+        with pytest.raises(StoreError, match=r"has changed since it was attached to zoo.kb; if that was") as told:
             found.load(store, "cpu")
+        assert told.value.hint is not None
+        assert told.value.hint.command == f"hmem kb use {store.path} {folder.resolve()}"
 
 
 def test_figures_and_cards_do_not_count(folder: Path) -> None:

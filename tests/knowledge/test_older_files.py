@@ -32,7 +32,7 @@ def test_what_was_stored_is_there(people: KnowledgeBase) -> None:
 def test_answers_are_those_of_then(people: KnowledgeBase, asked: dict[str, object]) -> None:
     entity, relation, direction = (str(asked[name]) for name in ("entity", "relation", "direction"))
     found = people.predict(entity, relation, 5, direction=direction, new_only=False)  # type: ignore[arg-type]
-    answers = [[row.tail if direction == "tail" else row.head, row.known] for row in found]
+    answers = [[row.tail if direction == "tail" else row.head, row.stored] for row in found]
     assert answers == [[name, known] for name, _, _, known in asked["answers"]]  # type: ignore[attr-defined]
     for row, (_, score, probability, _) in zip(found, asked["answers"], strict=True):  # type: ignore[call-overload]
         assert row.score == pytest.approx(score, abs=1e-5)

@@ -10,7 +10,7 @@ from hmem.knowledge.results import Neighbor, Neighbors, Prediction, Predictions,
 
 
 def prediction(
-    rank: int, probability: float | None = None, query: int | None = None, known: bool = False
+    rank: int, probability: float | None = None, query: int | None = None, stored: bool = False
 ) -> Prediction:
     return Prediction(
         head="dog",
@@ -18,14 +18,14 @@ def prediction(
         tail=f"canine{rank}",
         score=-rank / 3,
         probability=probability,
-        known=known,
+        stored=stored,
         rank=rank,
         query=query,
     )
 
 
 TABLES = [
-    Predictions([prediction(1), prediction(2, known=True)]),
+    Predictions([prediction(1), prediction(2, stored=True)]),
     Predictions([prediction(1, 0.25, query=0), prediction(1, 0.5, query=1)]),
     Predictions([]),
     Similars([Similar(entity="wolf", similarity=0.5, rank=1)]),
@@ -62,9 +62,9 @@ def test_every_form_says_the_same(table: results.Table[Prediction]) -> None:
 
 def test_an_empty_table_has_its_columns_and_types() -> None:
     arrow = Predictions([]).to_arrow()
-    assert arrow.column_names == ["head", "relation", "tail", "score", "probability", "known", "rank"]
+    assert arrow.column_names == ["head", "relation", "tail", "score", "probability", "stored", "rank"]
     assert arrow.schema.field("score").type == pa.float64()
-    assert arrow.schema.field("known").type == pa.bool_()
+    assert arrow.schema.field("stored").type == pa.bool_()
     assert repr(Predictions([])) == "nothing"
 
 
@@ -85,11 +85,11 @@ def test_rows_and_slices() -> None:
 
 
 def test_text_shows_percentages_of_calibrated_probabilities_only() -> None:
-    plain = repr(Predictions([prediction(1), prediction(2, known=True)]))
+    plain = repr(Predictions([prediction(1), prediction(2, stored=True)]))
     assert plain == (
-        "head  relation  tail     score    known  rank\n"
-        "dog   hypernym  canine1  -0.3333         1\n"
-        "dog   hypernym  canine2  -0.6667  yes    2"
+        "head  relation  tail     score    stored  rank\n"
+        "dog   hypernym  canine1  -0.3333          1\n"
+        "dog   hypernym  canine2  -0.6667  yes     2"
     )
     assert "%" not in plain
     assert "12.5%" in repr(Predictions([prediction(1, 0.125)]))

@@ -6,11 +6,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hmem.errors import CheckpointError
+from hmem.errors import (
+    CheckpointError,
+    ConfigError,
+    EmptyNeighborhoodError,
+    HMemError,
+    NonFiniteError,
+    UnknownNameError,
+    UntrainedRelationError,
+)
 from hmem.evaluation.calibration import Calibration, calibration_of
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.results import Direction, Question
+from hmem.knowledge.session import no_name
 from tests.knowledge.conftest import MakeBase, ModelFolder
-from tests.knowledge.living import NEWCOMERS, TOY_FACTS
+from tests.knowledge.living import RELATIONS, TOY_FACTS, UNSEEN, UNTRAINED
 
 
 def some_calibration() -> Calibration:
@@ -28,15 +39,16 @@ def calibrated(request: pytest.FixtureRequest, tmp_path: Path, model_folder: Mod
 def test_probabilities_are_those_of_the_calibration(make_base: MakeBase, calibrated: Path) -> None:
     kb = make_base(None)
     kb.use_model(calibrated)
-    kb.add(NEWCOMERS[0], "hypernym", "wolf.n.01")
+    kb.add(UNSEEN[0], "hypernym", "wolf.n.01")
     table = some_calibration()
     found = kb.predict("wolf.n.01", "hyponym", 100, new_only=False)
     with kb.session() as session:
-        live = session.live
-        asked = np.array([live.entity("wolf.n.01")] * len(found)), np.array([live.relation("hyponym") + 4] * len(found))
-        judged = session.predictor.judge(*asked, np.array([live.entity(row.tail) for row in found]))
+        wolf, role = session.entity("wolf.n.01"), session.role("hyponym", "tail")
+        judged = session.predictor.judge(
+            np.full(len(found), wolf), np.full(len(found), role), np.array([session.entity(row.tail) for row in found])
+        )
     assert [row.probability for row in found] == pytest.approx(table.probability(judged.log_p, judged.leads).tolist())
-    assert any(row.known for row in found)
+    assert any(row.stored for row in found)
     for row in found[:5]:
         assert kb.explain(*row.names).probability == pytest.approx(row.probability)
         assert kb.score_many([row.names])[0].probability == pytest.approx(row.probability)
@@ -45,7 +57,7 @@ def test_probabilities_are_those_of_the_calibration(make_base: MakeBase, calibra
     assert "%" in repr(found)
 
 
-def test_who_has_outgrown_all_of_training_has_no_probability(make_base: MakeBase, calibrated: Path) -> None:
+def test_an_entity_that_has_outgrown_training_has_no_probability(make_base: MakeBase, calibrated: Path) -> None:
     made = replace(some_calibration(), most=np.array([2, 3, 1, 1, 2, 3, 1, 1]))
     (calibrated / "metrics.json").write_text(json.dumps({"calibration": made.to_dict()}))
     kb = make_base(None)
@@ -74,3 +86,114 @@ def test_a_calibration_that_cannot_be_read_is_told(tmp_path: Path, model_folder:
         pytest.raises(CheckpointError, match=r"the calibration in metrics\.json cannot be used"),
     ):
         kb.predict("dog.n.01", "hypernym")
+
+
+WAYS: list[tuple[Direction, bool]] = [("tail", True), ("head", False)]
+MIXED = [
+    Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
+    for entity, k in (("dog.n.01", 3), ("wolf.n.01", 1000))
+    for relation in RELATIONS[:2]
+    for direction, new_only in WAYS
+]
+
+
+def test_questions_of_all_kinds_are_answered_in_one_pass(make_base: MakeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = make_base("recall")
+    alone = [
+        kb.predict(each.entity, each.relation, each.k, direction=each.direction, new_only=each.new_only)
+        for each in MIXED
+    ]
+    passes: list[int] = []
+    best = Predictor.best
+
+    def counted(self: Predictor, entities: np.ndarray, *more: object) -> list[Ranked]:
+        passes.append(len(entities))
+        return best(self, entities, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Predictor, "best", counted)
+    with kb.session() as session:
+        together = session.answer([*MIXED, *MIXED[:2]])
+    assert passes == [len(MIXED)], "a repeated question is asked once"
+    assert together[: len(MIXED)][:2] == together[len(MIXED) :]
+    for found, expected, question in zip(together, alone, MIXED, strict=False):
+        assert [row.names for row in found] == [row.names for row in expected]
+        assert [row.stored for row in found] == [row.stored for row in expected]
+        assert [row.score for row in found] == pytest.approx([row.score for row in expected], abs=1e-5)
+        assert {row.direction for row in found} == {question.direction}
+        assert [row.answer for row in found] == [
+            row.tail if question.direction == "tail" else row.head for row in found
+        ]
+
+
+def test_the_error_of_one_question_is_not_that_of_others(make_base: MakeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = make_base("recall")
+    kb.add(UNSEEN[0], "eats", "mutton")
+    asked = [
+        Question(entity="dog.n.01", relation="hypernym"),
+        Question(entity="dingo", relation="hypernym"),
+        Question(entity="dog.n.01", relation="eats"),
+        Question(entity=UNSEEN[0], relation="hypernym"),
+        Question(entity="dog.n.01", relation="hypernym", k=0),
+        Question(entity="dog.n.01", relation="hypernym", k=7),
+    ]
+    best = Predictor.best
+
+    def picky(self: Predictor, entities: np.ndarray, roles: np.ndarray, k: list[int], *more: object) -> list[Ranked]:
+        if 7 in k:
+            raise NonFiniteError("not that one")
+        return best(self, entities, roles, k, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Predictor, "best", picky)
+    with kb.session() as session:
+        found = session.answer_each(asked)
+        with pytest.raises(UnknownNameError):
+            session.answer(asked)
+    kinds = [HMemError, UnknownNameError, UntrainedRelationError, EmptyNeighborhoodError, ConfigError, NonFiniteError]
+    assert [isinstance(each, kind) for each, kind in zip(found, kinds, strict=True)] == [False] + [True] * 5
+    assert found[0] == kb.predict("dog.n.01", "hypernym").rows
+
+
+def test_what_is_no_name_is_refused() -> None:
+    assert str(no_name("entity", None)) == "expected the name of one entity as text, received None (NoneType)"
+    assert str(no_name("relation", [1])) == "expected the name of one relation as text, received [1] (list)"
+
+
+def test_names_are_checked(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    kb.add_many([(UNSEEN[0], "eats", "mutton"), (UNSEEN[1], "hypernym", "dog.n.01")])
+    with kb.session() as session:
+        assert session.saved.vocab.entities[session.entity("dog.n.01")] == "dog.n.01"
+        assert session.subject(UNSEEN[1]) == session.entity(UNSEEN[1]) > session.entity(UNTRAINED)
+        assert session.role("hyponym", "tail") == session.role("hyponym", "head") + len(RELATIONS)
+        with pytest.raises(ConfigError, match='direction is "tail", to ask for tails'):
+            session.role("hyponym", "left")
+        with pytest.raises(
+            EmptyNeighborhoodError, match=r'"unicorn.*" has no facts yet; add one first: hmem facts add'
+        ):
+            session.subject(UNTRAINED)
+        with pytest.raises(
+            EmptyNeighborhoodError, match=r'".*" has only facts with relations .* --from \S+ --out DIR$'
+        ):
+            session.subject(UNSEEN[0])
+        with pytest.raises(
+            UntrainedRelationError, match=r'the relation "eats" is stored and shown.*hmem train --from \S+ --out DIR$'
+        ):
+            session.role("eats", "tail")
+    kb.remove(UNSEEN[0], "eats", "mutton")
+    with kb.session() as session, pytest.raises(EmptyNeighborhoodError, match="has no facts yet"):
+        session.subject(UNSEEN[0])
+
+
+def test_names_that_may_have_been_meant_are_found_outside_of_the_session(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    for suggest, expected in ((False, ()), (True, ("hypernym", "hyponym"))):
+        with (
+            pytest.raises(UnknownNameError, match='no relation "hypernim"') as raised,
+            kb.session(suggest=suggest) as now,
+        ):
+            now.role("hypernim", "tail")
+        assert (raised.value.option, raised.value.found) == ("relation", "hypernim")
+        assert raised.value.suggestions == expected
+    with pytest.raises(UnknownNameError) as raised:
+        kb.predict("x" * 1000, "hypernym")
+    assert str(raised.value) == f'no entity "{"x" * 77}..."'

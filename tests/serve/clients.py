@@ -17,7 +17,7 @@ from hmem.serve.server import Server, bind, url_of
 from hmem.serve.settings import Settings
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # it would rather have a successor of httpx, which nobody else needs yet
+    warnings.simplefilter("ignore")  # it would rather have a successor of httpx, which nothing else needs yet
     from starlette.testclient import TestClient
 
 HERE = "http://127.0.0.1"
@@ -62,7 +62,7 @@ def served(path: Path, **settings: Any) -> Iterator[str]:
 
 
 def until(happened: Callable[[], bool]) -> None:
-    """Wait for something that happens soon; how soon is nobody's business."""
+    """Wait for something that happens soon; how soon does not matter."""
     for _ in range(1000):
         if happened():
             return

@@ -33,7 +33,7 @@ def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def zoo(tmp_path: Path, toy_model: Path) -> Path:
-    """A knowledge base of the toy facts with that model, which nobody has open."""
+    """A knowledge base of the toy facts with that model, which is not open."""
     from hmem.knowledge.base import KnowledgeBase
     from tests.knowledge.living import TOY_FACTS
 

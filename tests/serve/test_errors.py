@@ -7,20 +7,26 @@ from hmem.errors import (
     ConfigError,
     DataError,
     EmptyNeighborhoodError,
+    Hint,
     HMemError,
+    NoModelError,
     NonFiniteError,
     StiffnessError,
     StoreError,
     UnknownNameError,
+    UntrainedRelationError,
 )
-from hmem.serve.errors import CODES, ApiError, UnknownError, answer, code_of, shown
+from hmem.knowledge.session import unknown_name
+from hmem.serve.errors import CODES, ApiError, answer, code_of, shown, worded
 
 
 @pytest.mark.parametrize(
     ("error", "code", "status"),
     [
         (UnknownNameError("x"), "unknown_name", 404),
-        (UnknownError("entity", "x"), "unknown_name", 404),
+        (unknown_name("entity", "x"), "unknown_name", 404),
+        (UntrainedRelationError("x"), "not_trained", 409),
+        (NoModelError("x"), "no_model", 409),
         (EmptyNeighborhoodError("x"), "no_facts", 409),
         (ConfigError("x"), "invalid", 422),
         (DataError("x"), "invalid", 422),
@@ -51,4 +57,9 @@ def test_a_message_is_short_and_always_text() -> None:
     assert told["message"] == "?" + "x" * 499
     assert told["suggestion"] == []
     assert shown("x" * 100) == "x" * 77 + "..."
-    assert str(UnknownError("entity", "x" * 100)) == f'no entity "{"x" * 77}..."'
+
+
+def test_a_message_says_neither_where_files_lie_nor_what_to_type() -> None:
+    hint = Hint(text="bring it up to date", command="hmem kb use /srv/zoo.kb m", call="kb.use_model(folder)")
+    assert worded(StoreError("{path} is old", path="/srv/zoo.kb", hint=hint)) == "zoo.kb is old; bring it up to date"
+    assert worded(StoreError("is old", path="/srv/zoo.kb", hint=Hint(command="rm -r /"))) == "zoo.kb: is old"

@@ -15,7 +15,7 @@ import pytest
 
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.store.store import Store
-from hmem.serve.events import MOST_TOLD, changes, message
+from hmem.serve.events import MOST_TOLD, changes
 from hmem.serve.service import Service
 from hmem.serve.settings import Settings
 from tests.knowledge.living import TOY_FACTS
@@ -139,11 +139,12 @@ def test_listeners_that_come_all_at_once_are_no_more_than_allowed(zoo: Path) -> 
             connection.close()
 
 
-def test_silence_is_broken_by_comments_and_listeners_are_counted(zoo: Path) -> None:
-    with served(zoo, heartbeat=0.05, most_listeners=1) as url, listening(url) as listener:
+def test_silence_is_broken_by_comments_and_listeners_are_counted(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastapi.routing._PING_INTERVAL", 0.05)
+    with served(zoo, most_listeners=1) as url, listening(url) as listener:
         until(lambda: len(listener.comments) > 2)
         assert code_of(httpx.get(f"{url}/events")) == (503, "busy")
-        assert "hmem_listeners 1" in httpx.get(f"{url}/metrics").text.splitlines()
+        assert "hmem_listeners 1.0" in httpx.get(f"{url}/metrics").text.splitlines()
         assert listener.events.empty()
 
 
@@ -155,12 +156,22 @@ def test_a_server_that_stops_ends_its_streams(zoo: Path) -> None:
     assert not listener.is_alive()
 
 
-def test_a_message_has_one_line_of_data_whatever_the_names_hold() -> None:
-    text = message("facts", {"moment": 7, "added": [["a\nb", "\r\n\n", "\N{LINE SEPARATOR}ü"]]})
-    assert text.isascii()
-    assert text.count("\n") == 4
-    assert text.startswith("event: facts\nid: 7\ndata: {")
-    assert text.endswith("}\n\n")
+@pytest.mark.network
+def test_an_event_has_one_line_of_data_whatever_the_names_hold(zoo: Path) -> None:
+    names = ("a\nb", "\r\n\n", "\N{LINE SEPARATOR}ü")
+    with served(zoo, allow_writes=True) as url, listening(url) as listener:
+        httpx.post(f"{url}/facts", json={"facts": [fact(*names)]})
+        assert listener.next()["data"]["added"] == [list(names)]
+
+
+@pytest.mark.network
+def test_a_listener_that_leaves_makes_room(zoo: Path) -> None:
+    with served(zoo, most_listeners=1) as url:
+        for _ in range(3):
+            with httpx.stream("GET", f"{url}/events", timeout=30) as answer:
+                assert answer.status_code == 200
+                assert next(answer.iter_lines()) == "id: 1"
+            until(lambda: "hmem_listeners 0.0" in httpx.get(f"{url}/metrics").text.splitlines())
 
 
 def test_of_many_changes_some_are_told_and_all_counted(zoo: Path) -> None:

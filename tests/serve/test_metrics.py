@@ -1,39 +1,45 @@
-from hmem.serve.metrics import Histogram, Metrics
+from hmem.serve.metrics import Metrics
 
 
-def test_a_histogram_counts_what_lies_below_its_bounds() -> None:
-    made = Histogram((1.0, 2.5))
-    for value in (0.5, 1, 2, 9):
-        made.observe(value, route="/a")
-    made.observe(0.25, route="/b")
-    assert list(made.lines("x")) == [
-        'x_bucket{route="/a",le="1"} 2',
-        'x_bucket{route="/a",le="2.5"} 3',
-        'x_bucket{route="/a",le="+Inf"} 4',
-        'x_sum{route="/a"} 12.5',
-        'x_count{route="/a"} 4',
-        'x_bucket{route="/b",le="1"} 1',
-        'x_bucket{route="/b",le="2.5"} 1',
-        'x_bucket{route="/b",le="+Inf"} 1',
-        'x_sum{route="/b"} 0.25',
-        'x_count{route="/b"} 1',
-    ]
-
-
-def test_every_figure_is_introduced() -> None:
+def test_requests_and_passes_are_counted() -> None:
     made = Metrics()
-    made.request("/a", "GET", 200, 0.5)
-    made.request("/a", "GET", 200, 0.5)
-    made.batch(0)  # a pass in which nobody was left counts for nothing
-    text = made.text({"facts": ("Facts stored.", 3), "load": ("Load.", 0.5)})
-    lines = text.splitlines()
-    assert text.endswith("\n")
-    assert 'hmem_requests_total{route="/a",method="GET",status="200"} 2' in lines
-    assert "# HELP hmem_facts Facts stored." in lines
+    for seconds in (0.004, 0.02, 99.0):
+        made.request("/a", "GET", 200, seconds)
+    made.request("/b", "POST", 404, 0.25)
+    made.batch(0)  # a pass in which no question was left counts for nothing
+    made.batch(3)
+    lines = made.text().splitlines()
+    for line in (
+        'hmem_requests_total{method="GET",route="/a",status="200"} 3.0',
+        'hmem_requests_total{method="POST",route="/b",status="404"} 1.0',
+        'hmem_request_seconds_bucket{le="0.005",route="/a"} 1.0',
+        'hmem_request_seconds_bucket{le="0.025",route="/a"} 2.0',
+        'hmem_request_seconds_bucket{le="10.0",route="/a"} 2.0',
+        'hmem_request_seconds_bucket{le="+Inf",route="/a"} 3.0',
+        'hmem_request_seconds_count{route="/b"} 1.0',
+        'hmem_batch_questions_bucket{le="2.0"} 0.0',
+        'hmem_batch_questions_bucket{le="4.0"} 1.0',
+        "hmem_batch_questions_sum 3.0",
+    ):
+        assert line in lines
+
+
+def test_a_gauge_is_read_when_it_is_asked_for_and_every_metric_is_introduced() -> None:
+    made, load = Metrics(), [1.0]
+    made.gauge("load", "Load.", lambda: load[0])
+    load[0] = 0.5
+    lines = made.text().splitlines()
+    assert "# HELP hmem_load Load." in lines
     assert lines[-1] == "hmem_load 0.5"
-    assert not [line for line in lines if line.startswith("hmem_batch_questions")]
     introduced = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     for line in lines:
         if not line.startswith("#"):
             name = line.partition("{")[0].partition(" ")[0]
             assert any(name.startswith(each) for each in introduced)
+
+
+def test_two_servers_in_one_process_count_apart() -> None:
+    one, other = Metrics(), Metrics()
+    one.batch(2)
+    assert "hmem_batch_questions_sum 2.0" in one.text()
+    assert "hmem_batch_questions_sum 0.0" in other.text()

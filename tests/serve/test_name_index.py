@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hmem.errors import UnknownNameError
 from hmem.knowledge.store.store import Store
-from hmem.serve.errors import UnknownError
-from hmem.serve.name_index import Named, NameIndex
+from hmem.serve.name_index import Named, NameIndex, Totals
 from tests.knowledge.living import TOY_FACTS
 
 
@@ -59,11 +59,14 @@ def test_names_and_facts_by_number(tmp_path: Path) -> None:
         store.add(TOY_FACTS)
         name_index = NameIndex(store)
         assert name_index.named(store.triples()) == TOY_FACTS
-        assert name_index.counts() == (len(degrees(set(TOY_FACTS))), 4)
+        assert name_index.totals == Totals(len(TOY_FACTS), len(degrees(set(TOY_FACTS))), 4, 1)
+        store.remove(TOY_FACTS[:2])
+        name_index.refresh()
+        assert (name_index.totals.facts, name_index.totals.moment) == (len(TOY_FACTS) - 2, 2)
         assert name_index.has_entity("dog.n.01")
         assert not name_index.has_entity("hypernym")
         name_index.check("relation", "hypernym")
-        with pytest.raises(UnknownError, match='no relation "dog'):
+        with pytest.raises(UnknownNameError, match='no relation "dog'):
             name_index.check("relation", "dog.n.01")
         assert name_index.closest("relation", "hypernim") == ["hypernym", "hyponym"]
         assert name_index.closest("entity", "timber wolf")[0] == "timber_wolf.n.01"

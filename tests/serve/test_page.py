@@ -1,4 +1,4 @@
-"""The page, as people use it: in a real browser, against a real server, with a small trained model."""
+"""The page, as it is used: in a real browser, against a real server, with a small trained model."""
 
 import json
 import time
@@ -158,11 +158,11 @@ def test_a_question_is_answered_as_in_python(page: Page, tmp_path: Path) -> None
     with facts_by(tmp_path) as kb:
         expected = kb.predict("canine.n.02", "hyponym", 10, new_only=False)
     page.until(lambda: page.answers() == [each.tail for each in expected], "the same answers in the same order")
-    assert page.texts(".answer .known") == ["known" if each.known else "" for each in expected]
+    assert page.texts(".answer .stored") == ["stored" if each.stored else "" for each in expected]
     probabilities = [each.probability for each in expected]
     assert {0.125, 0.875} >= set(probabilities)  # as `calibration` has it
     shown = {0.875: "87.5 %", 0.125: "12.5 %"}
-    assert page.texts(".answer .value") == [shown[chance] for chance in probabilities if chance is not None]
+    assert page.texts(".answer .value") == [shown[each] for each in probabilities if each is not None]
     widths = page.run("return [...document.querySelectorAll('.answer .fill')].map(each => each.style.width)")
     assert [float(width.rstrip("%")) / 100 for width in widths] == pytest.approx(probabilities)
 
@@ -176,10 +176,10 @@ def test_the_other_end_can_be_asked_for(page: Page, tmp_path: Path) -> None:
     page.until(lambda: page.answers() == expected, "heads instead of tails")
 
 
-def test_known_answers_can_be_left_out(page: Page) -> None:
+def test_stored_answers_can_be_left_out(page: Page) -> None:
     page.open(**ASKED)
     assert "dog.n.01" in page.answers()
-    page.click("#hide-known")
+    page.click("#hide-stored")
     page.until(lambda: "dog.n.01" not in page.answers(), "what is stored is not listed")
     assert "fox.n.01" in page.answers()
 
@@ -248,25 +248,25 @@ def test_what_comes_soon_is_shown_at_once(page: Page) -> None:
 
 
 def test_percentages_against_the_order_are_explained(page: Page) -> None:
-    def answered(*chances: float) -> str:
+    def answered(*probabilities: float) -> str:
         answers = [
-            {"name": f"n{rank}", "rank": rank, "score": -rank, "probability": chance, "known": False}
-            for rank, chance in enumerate(chances, 1)
+            {"name": f"n{rank}", "rank": rank, "score": -rank, "probability": each, "stored": False}
+            for rank, each in enumerate(probabilities, 1)
         ]
         page.run(
             "window.real ??= window.fetch; window.fetch = (url, options) => url === '/predict'"
             " ? Promise.resolve(new Response(arguments[0])) : window.real(url, options)",
             json.dumps({"results": [{"answers": answers}]}),
         )
-        page.click("#hide-known")
-        page.until(lambda: len(page.answers()) == len(chances), "the answers")
+        page.click("#hide-stored")
+        page.until(lambda: len(page.answers()) == len(probabilities), "the answers")
         return page.text(".answers .caption")
 
     page.open(**ASKED)
     page.answers()
     assert "the two differ" not in answered(0.8, 0.5001, 0.5)
     assert "the two differ" in answered(0.8, 0.3, 0.5, 0.1)
-    assert "the two differ" not in answered(0.8, 0.50001, 0.50002, 0.3, 0.1)  # nobody sees that
+    assert "the two differ" not in answered(0.8, 0.50001, 0.50002, 0.3, 0.1)  # which cannot be seen
 
 
 # Drawing
@@ -323,9 +323,9 @@ def test_a_count_of_some_of_the_facts_says_so(visit: Visit) -> None:
     crowd: list[Names3] = [("pack", "hyponym", f"pup_{number:04}") for number in range(1005)]
     page = visit([*TOY_FACTS, *crowd])
     page.open(entity="pack")
-    page.until(lambda: "hyponym (1,000+ known)" in page.texts("#relation option"), "there are more than were sent")
+    page.until(lambda: "hyponym (1,000+ stored)" in page.texts("#relation option"), "there are more than were sent")
     page.open(entity="canine.n.02")
-    page.until(lambda: "hyponym (2 known)" in page.texts("#relation option"), "these are all")
+    page.until(lambda: "hyponym (2 stored)" in page.texts("#relation option"), "these are all")
 
 
 # Reasons
@@ -347,7 +347,7 @@ def test_reasons_are_read_and_light_up_the_drawing(page: Page) -> None:
 
 def test_paths_are_drawn_on_to_the_answer(page: Page) -> None:
     explained = {
-        "head": "a", "relation": "r", "tail": "b", "direction": "tail", "known": False, "score": -1.0,
+        "head": "a", "relation": "r", "tail": "b", "direction": "tail", "stored": False, "score": -1.0,
         "probability": 0.5, "total": 0.4,
         "lines": [
             {"kind": "path", "text": "", "weight": None, "contribution": 0.4, "share": 1.0,
@@ -397,7 +397,7 @@ def test_an_answer_can_be_stored_and_removed(page: Page, tmp_path: Path) -> None
     page.answers()
     page.open_answer("fox.n.01")
     page.click(".reasons .store")
-    page.until(lambda: page.texts(".answer .known")[page.answers().index("fox.n.01")] == "known", "it is known now")
+    page.until(lambda: page.texts(".answer .stored")[page.answers().index("fox.n.01")] == "stored", "it is stored now")
     page.shows(".reasons .why", "It is stored")
     page.until(lambda: page.text(".reasons .store") == "Remove this fact", "and can be removed")
     page.click(".reasons .store")
@@ -421,7 +421,7 @@ def test_rows_travel_unless_the_reader_wants_no_motion(page: Page) -> None:
     assert moves_after(("lion.n.01", "hypernym", "canine.n.02")) > 0
 
 
-def test_somebody_new_is_introduced_from_the_search(page: Page, tmp_path: Path) -> None:
+def test_a_new_entity_is_added_from_the_search(page: Page, tmp_path: Path) -> None:
     page.open()
     page.one("#find").send_keys("dire_wolf.n.01")
     page.until(lambda: page.all("#search .create"), "adding is offered")
@@ -431,7 +431,7 @@ def test_somebody_new_is_introduced_from_the_search(page: Page, tmp_path: Path) 
     page.write("#edit-tail", "wolf.n.01")
     page.press(Keys.ESCAPE, Keys.ENTER)
     page.shows("#name", "dire_wolf.n.01")
-    page.shows("#about", "not known when the model was trained")
+    page.shows("#about", "not there when the model was trained")
     assert page.answers()
     with facts_by(tmp_path) as kb:
         assert ("dire_wolf.n.01", "hypernym", "wolf.n.01") in kb
@@ -446,7 +446,7 @@ def test_a_name_with_a_line_break_is_kept_as_it_is(visit: Visit, tmp_path: Path)
     page.until(lambda: page.all(".changes .undo"), "it is added")
     with facts_by(tmp_path) as kb:
         assert ("a\nb", "is\nlike", "dog.n.01") in kb
-        page.write("#edit-head", "ab")  # somebody means something else
+        page.write("#edit-head", "ab")  # something else is meant
         page.write("#edit-relation", "is⏎like")  # as the list of relations has it
         page.write("#edit-tail", "cat.n.01")
         page.click("#edit-add")
@@ -520,7 +520,7 @@ def test_our_own_facts_are_no_news_after_a_while_away(page: Page, tmp_path: Path
     assert "other" not in page.text("#notes .note")
 
 
-def test_a_model_that_came_while_nobody_looked(visit: Visit, tmp_path: Path, model: Path) -> None:
+def test_a_model_that_came_while_the_page_was_hidden(visit: Visit, tmp_path: Path, model: Path) -> None:
     page = visit(model=None)
     page.open(**ASKED)
     page.shows("#answers", "no model yet")
@@ -652,7 +652,7 @@ def test_a_very_long_heading_ends_with_an_ellipsis(visit: Visit) -> None:
         heading = page.one("#name")
         assert page.run("return getComputedStyle(arguments[0]).webkitLineClamp", heading) == "7"
         assert heading.size["height"] < 200
-        assert len(str(heading.get_attribute("title"))) == 9000  # in full for who points at it
+        assert len(str(heading.get_attribute("title"))) == 9000  # in full when it is pointed at
 
 
 # When something is not there
@@ -680,7 +680,7 @@ def test_an_entity_without_facts(page: Page, tmp_path: Path) -> None:
         kb.remove("red_wolf.n.01", "hypernym", "wolf.n.01")
     page.open(entity="red_wolf.n.01")
     page.shows("#about", "Nothing is stored")
-    page.shows("#answers", "Nothing is known about it yet")
+    page.shows("#answers", "Nothing is stored about it yet")
 
 
 def test_without_a_model_facts_are_shown(visit: Visit) -> None:

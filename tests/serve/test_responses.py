@@ -7,4 +7,5 @@ from hmem.serve.responses import AnswerOut
 
 @pytest.mark.parametrize(("score", "told"), [(-0.5, -0.5), (-math.inf, None), (math.nan, None), (None, None)])
 def test_a_score_is_a_number_or_nothing(score: float | None, told: float | None) -> None:
-    assert AnswerOut(rank=1, name="a", score=score, probability=None, known=True).score == told
+    row = {"rank": 1, "answer": "a", "score": score, "probability": None, "stored": True}
+    assert AnswerOut.model_validate(row).model_dump()["score"] == told

@@ -9,7 +9,7 @@ import pytest
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.explanation import Reason
 from hmem.serve.routes_ask import lines_of
-from tests.knowledge.living import RELATIONS, STRANGER, TOY_FACTS, TRAINED
+from tests.knowledge.living import RELATIONS, TOY_FACTS, TRAINED, UNTRAINED
 from tests.serve.clients import DOG, NEW, code_of, error_of, fact
 from tests.serve.conftest import Serve
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
 QUESTIONS: list[dict[str, Any]] = [
-    {"entity": entity, "relation": relation, "direction": direction, "known": known}
+    {"entity": entity, "relation": relation, "direction": direction, "stored": stored}
     for entity in TRAINED
     for relation in RELATIONS
     for direction in ("tail", "head")
-    for known in (True, False)
+    for stored in (True, False)
 ]
 
 
 def expected(kb: KnowledgeBase, question: dict[str, Any], k: int) -> list[dict[str, Any]]:
     found = kb.predict(
-        question["entity"], question["relation"], k, direction=question["direction"], new_only=not question["known"]
+        question["entity"], question["relation"], k, direction=question["direction"], new_only=not question["stored"]
     )
     return [
         {
@@ -35,7 +35,7 @@ def expected(kb: KnowledgeBase, question: dict[str, Any], k: int) -> list[dict[s
             "name": each.tail if question["direction"] == "tail" else each.head,
             "score": pytest.approx(each.score, abs=1e-4),
             "probability": each.probability,
-            "known": each.known,
+            "stored": each.stored,
         }
         for each in found
     ]
@@ -64,13 +64,14 @@ def test_many_questions_at_once_have_the_answers_of_each(api: "TestClient") -> N
         )
 
 
-def test_k_and_what_is_known_have_sensible_defaults(api: "TestClient") -> None:
+def test_k_and_what_is_stored_have_sensible_defaults(api: "TestClient") -> None:
     (result,) = api.post("/predict", json=DOG).json()["results"]
-    assert result["query"] == {**DOG, "direction": "tail", "k": 10, "known": False}
+    assert result["query"] == {**DOG, "direction": "tail", "k": 10, "stored": False}
     assert len(result["answers"]) == 10
-    assert not any(row["known"] for row in result["answers"])
-    (result,) = api.post("/predict", json={**DOG, "known": True}).json()["results"]
-    assert [row["name"] for row in result["answers"] if row["known"]] == ["canine.n.02"]
+    assert not any(row["stored"] for row in result["answers"])
+    for field in ("stored", "known"):  # the second is what it was called before
+        (result,) = api.post("/predict", json={**DOG, field: True}).json()["results"]
+        assert [row["name"] for row in result["answers"] if row["stored"]] == ["canine.n.02"]
     asked = {"queries": [DOG, {**DOG, "k": 2}], "k": 3}
     assert [len(each["answers"]) for each in api.post("/predict", json=asked).json()["results"]] == [3, 2]
     assert [len(each["answers"]) for each in api.post("/predict", json={"queries": [DOG]}).json()["results"]] == [10]
@@ -86,11 +87,11 @@ def test_a_question_that_is_not_understood_says_what_is_missing(api: "TestClient
 
 
 def test_probabilities_are_calibrated(api: "TestClient") -> None:
-    rows = api.post("/predict", json={**DOG, "known": False}).json()["results"][0]["answers"]
+    rows = api.post("/predict", json={**DOG, "stored": False}).json()["results"][0]["answers"]
     assert {row["probability"] for row in rows} <= {0.125, 0.875}
 
 
-def test_who_has_outgrown_all_of_training_has_none(toy_model: Path, tmp_path: Path, serve: Serve) -> None:
+def test_an_entity_that_has_outgrown_training_has_none(toy_model: Path, tmp_path: Path, serve: Serve) -> None:
     folder = Path(shutil.copytree(toy_model, tmp_path / "model"))
     metrics = json.loads((folder / "metrics.json").read_text())
     metrics["calibration"]["most"] = [1] * 8
@@ -110,7 +111,7 @@ def test_facts_are_scored_with_their_rank(api: "TestClient", zoo: Path) -> None:
             results = api.post("/score", json={"facts": facts, "direction": direction}).json()["results"]
             for row, each in zip(results, kb.score_many([tuple(f) for f in facts], direction=direction), strict=True):  # type: ignore[misc]
                 assert (row["head"], row["relation"], row["tail"]) == each.names
-                assert (row["rank"], row["known"], row["probability"]) == (each.rank, each.known, each.probability)
+                assert (row["rank"], row["stored"], row["probability"]) == (each.rank, each.stored, each.probability)
                 assert row["score"] == pytest.approx(each.score, abs=1e-4)
 
 
@@ -134,7 +135,7 @@ def test_reasons_sum_to_the_total(api: "TestClient", direction: str) -> None:
     asked = fact("wolf.n.01", "hypernym", "carnivore.n.01", direction=direction)
     body = api.post("/explain", json=asked).json()
     assert {name: body[name] for name in asked} == asked
-    assert body["known"] is False
+    assert body["stored"] is False
     assert math.exp(body["score"]) == pytest.approx(body["total"], rel=1e-3)
     assert sum(line["contribution"] for line in body["lines"]) == pytest.approx(body["total"], rel=1e-3)
     assert sum(line["share"] for line in body["lines"]) == pytest.approx(1)
@@ -164,7 +165,7 @@ def test_a_stored_fact_that_nothing_else_speaks_for_has_no_score(api: "TestClien
     assert api.post("/facts", json={"facts": [fact("dog.n.01", "hypernym", NEW)]}).status_code == 201
     answer = api.post("/score", json={"facts": [["dog.n.01", "hypernym", NEW]]})
     assert answer.json()["results"][0]["score"] is None
-    answer = api.post("/predict", json={**DOG, "k": 1000, "known": True})
+    answer = api.post("/predict", json={**DOG, "k": 1000, "stored": True})
     assert [row["score"] for row in answer.json()["results"][0]["answers"] if row["name"] == NEW] == [None]
     assert code_of(api.post("/explain", json=fact("dog.n.01", "hypernym", NEW))) == (409, "no_facts")
 
@@ -188,7 +189,7 @@ def filled(body: Any, entity: str, relation: str) -> Any:
 
 
 @pytest.mark.parametrize(("path", "body"), ASKING + ABOUT)
-def test_a_name_that_nobody_has_is_told_with_those_like_it(api: "TestClient", path: str, body: Any) -> None:
+def test_a_name_that_is_not_there_is_told_with_those_like_it(api: "TestClient", path: str, body: Any) -> None:
     answer = api.post(path, json=filled(body, "timberwolf", "hypernym"))
     assert code_of(answer) == (404, "unknown_name")
     assert error_of(answer)["message"] == 'no entity "timberwolf"'
@@ -208,8 +209,8 @@ def test_an_unknown_relation_is_told_and_one_that_came_later_cannot_be_asked(
 
 
 @pytest.mark.parametrize(("path", "body"), ASKING + ABOUT)
-def test_who_has_no_facts_cannot_be_asked_about(api: "TestClient", path: str, body: Any) -> None:
-    answer = api.post(path, json=filled(body, STRANGER, "hypernym"))
+def test_an_entity_without_facts_cannot_be_asked_about(api: "TestClient", path: str, body: Any) -> None:
+    answer = api.post(path, json=filled(body, UNTRAINED, "hypernym"))
     assert code_of(answer) == (409, "no_facts")
     api.post("/facts", json={"facts": [fact(NEW, "eats", "bone.n.01")]})
     answer = api.post(path, json=filled(body, NEW, "hypernym"))
@@ -217,8 +218,8 @@ def test_who_has_no_facts_cannot_be_asked_about(api: "TestClient", path: str, bo
 
 
 def test_no_message_says_where_the_file_lies(api: "TestClient", zoo: Path) -> None:
-    answer = api.post("/predict", json={"entity": STRANGER, "relation": "hypernym"})
-    assert "hmem facts add zoo.kb" in error_of(answer)["message"]
+    answer = api.post("/predict", json={"entity": UNTRAINED, "relation": "hypernym"})
+    assert error_of(answer)["message"] == f'"{UNTRAINED}" has no facts yet; add one first'
     assert str(zoo.parent) not in answer.text
 
 

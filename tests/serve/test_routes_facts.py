@@ -52,7 +52,7 @@ def test_a_fact_is_stored_with_its_source_and_used_by_the_next_answer(api: "Test
 
 def test_an_answer_changes_with_the_facts_and_back(api: "TestClient") -> None:
     def answers() -> object:
-        return api.post("/predict", json={**DOG, "known": False}).json()["results"][0]["answers"]
+        return api.post("/predict", json={**DOG, "stored": False}).json()["results"][0]["answers"]
 
     body = {"facts": [fact("dog.n.01", "part_of", "carnivore.n.01")], "source": "me"}
     before = answers()
@@ -126,7 +126,7 @@ def test_names_may_hold_anything(api: "TestClient") -> None:
     assert api.request("DELETE", "/facts", json=body).json()["removed"] == 1
 
 
-def test_removing_what_nobody_named_is_an_error_and_removes_nothing(api: "TestClient") -> None:
+def test_removing_names_that_are_not_there_is_an_error_and_removes_nothing(api: "TestClient") -> None:
     body = {"facts": [fact(*TOY_FACTS[0]), fact("dig.n.01", "hypernym", "canine.n.02")]}
     answer = api.request("DELETE", "/facts", json=body)
     assert code_of(answer) == (404, "unknown_name")
@@ -167,7 +167,7 @@ def test_a_name_that_cannot_be_stored_is_refused(api: "TestClient") -> None:
 
 
 @pytest.mark.parametrize("path", ["/facts", "/history"])
-def test_listing_what_nobody_named(api: "TestClient", path: str) -> None:
+def test_listing_names_that_are_not_there(api: "TestClient", path: str) -> None:
     answer = api.get(path, params={"head": "dogg.n.01"})
     assert code_of(answer) == (404, "unknown_name")
     assert error_of(answer)["suggestion"][0] == "dog.n.01"
@@ -180,13 +180,13 @@ def test_writes_are_off_unless_told_otherwise(serve: Serve, zoo: Path) -> None:
     for method in ("POST", "DELETE"):
         answer = client.request(method, "/facts", json={"facts": [fact(*TOY_FACTS[0])]})
         assert code_of(answer) == (403, "writes_off")
-        answer = client.request(method, "/facts", json={"facts": [fact("nobody", "knows", "them")]})
+        answer = client.request(method, "/facts", json={"facts": [fact("dingo", "eats", "mutton")]})
         assert code_of(answer) == (403, "writes_off")  # and not whether they are known
     assert client.get("/graph").json()["writes"] is False
 
 
 def test_a_token_opens_writes(serve: Serve, zoo: Path) -> None:
-    client = serve(zoo, token="s3cret 1", allow_writes=True)  # with a token, everybody needs it
+    client = serve(zoo, token="s3cret 1", allow_writes=True)  # with a token, every write needs it
     body = {"facts": [fact(NEW, "hypernym", "wolf.n.01")]}
     for shown in (None, "s3cret 1", "Bearer", "Bearer ", "Bearer s3cret", "Bearer s3cret 12", "Basic s3cret 1"):
         for method in ("POST", "DELETE"):

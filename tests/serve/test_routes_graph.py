@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hmem.knowledge.base import KnowledgeBase
-from tests.knowledge.living import RELATIONS, STRANGER, TOY_FACTS, TRAINED
+from tests.knowledge.living import RELATIONS, TOY_FACTS, TRAINED, UNTRAINED
 from tests.serve.clients import NEW, code_of, fact
 from tests.serve.conftest import Serve
 
@@ -69,7 +69,7 @@ def test_the_model(api: "TestClient") -> None:
         "calibration_error": 0.02,
         "calibration_top_error": 0.03,
         "trained_until": 1,
-        "newcomers": 1,
+        "unseen": 1,
     }
 
 
@@ -113,10 +113,10 @@ def test_without_a_word_those_with_most_facts_come_first(api: "TestClient") -> N
 
 def test_a_new_entity_is_found_at_once_and_said_to_be_new(api: "TestClient") -> None:
     assert api.get("/entities", params={"search": "dire"}).json()["entities"] == []
-    api.post("/facts", json={"facts": [fact(NEW, "hypernym", "wolf.n.01"), fact(STRANGER, "hypernym", NEW)]})
+    api.post("/facts", json={"facts": [fact(NEW, "hypernym", "wolf.n.01"), fact(UNTRAINED, "hypernym", NEW)]})
     (found,) = api.get("/entities", params={"search": "dire"}).json()["entities"]
     assert found == {"name": NEW, "facts": 2, "new": True}
-    assert api.get("/entities", params={"search": STRANGER}).json()["entities"][0]["new"] is True  # listed, never met
+    assert api.get("/entities", params={"search": UNTRAINED}).json()["entities"][0]["new"] is True  # listed, never met
     api.request("DELETE", "/facts", json={"facts": [fact(NEW, "hypernym", "wolf.n.01")]})
     assert api.get("/entities", params={"search": NEW}).json()["entities"][0]["facts"] == 1
 
@@ -163,12 +163,18 @@ def test_a_fact_the_model_cannot_use_has_no_weight(api: "TestClient") -> None:
     assert [each["weight"] is None for each in facts] == [False] * (len(facts) - 1) + [True]
 
 
-def test_whom_the_model_knows_without_facts_has_no_neighbors(api: "TestClient") -> None:
-    found = api.get("/neighbors", params={"entity": STRANGER}).json()
-    assert found == {"entity": STRANGER, "new": True, "total": 0, "facts": []}
+def test_an_entity_of_the_model_without_facts_has_no_neighbors(api: "TestClient") -> None:
+    found = api.get("/neighbors", params={"entity": UNTRAINED}).json()
+    assert found == {"entity": UNTRAINED, "new": True, "total": 0, "facts": []}
 
 
-def test_neighbors_of_nobody(api: "TestClient") -> None:
+def test_the_address_of_before_is_still_there(api: "TestClient") -> None:
+    asked = {"entity": "dog.n.01"}
+    assert api.get("/neighbours", params=asked).json() == api.get("/neighbors", params=asked).json()
+    assert "/neighbours" not in api.get("/openapi.json").json()["paths"]
+
+
+def test_neighbors_of_an_entity_that_is_not_there(api: "TestClient") -> None:
     assert code_of(api.get("/neighbors", params={"entity": "dig.n.01"})) == (404, "unknown_name")
     asked = {"entity": "dog.n.01", "relation": "eats"}
     assert code_of(api.get("/neighbors", params=asked)) == (404, "unknown_name")

@@ -84,21 +84,21 @@ def test_metrics(api: "TestClient") -> None:
     for path in ("/nowhere", "/nor/here", "/static/nothing"):
         api.get(path)
     answer = api.get("/metrics")
-    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert answer.headers["content-type"] == "text/plain; version=1.0.0; charset=utf-8"
     lines = answer.text.splitlines()
     for line in (
-        'hmem_requests_total{route="/predict",method="POST",status="200"} 1',
-        'hmem_requests_total{route="/predict",method="POST",status="404"} 1',
-        'hmem_requests_total{route="/facts",method="POST",status="201"} 1',
-        'hmem_requests_total{route="other",method="GET",status="404"} 2',
-        'hmem_requests_total{route="/static",method="GET",status="404"} 1',
-        'hmem_request_seconds_count{route="/predict"} 2',
-        'hmem_batch_questions_bucket{le="1"} 0',
-        'hmem_batch_questions_bucket{le="2"} 1',
-        "hmem_batch_questions_sum 2",
-        f"hmem_facts {len(TOY_FACTS) + 1}",
-        "hmem_moment 2",
-        "hmem_listeners 0",
-        "hmem_model_ready 1",
+        'hmem_requests_total{method="POST",route="/predict",status="200"} 1.0',
+        'hmem_requests_total{method="POST",route="/predict",status="404"} 1.0',
+        'hmem_requests_total{method="POST",route="/facts",status="201"} 1.0',
+        'hmem_requests_total{method="GET",route="other",status="404"} 2.0',
+        'hmem_requests_total{method="GET",route="/static",status="404"} 1.0',
+        'hmem_request_seconds_count{route="/predict"} 2.0',
+        'hmem_batch_questions_bucket{le="1.0"} 0.0',
+        'hmem_batch_questions_bucket{le="2.0"} 1.0',
+        "hmem_batch_questions_sum 2.0",
+        f"hmem_facts {len(TOY_FACTS) + 1}.0",
+        "hmem_moment 2.0",
+        "hmem_listeners 0.0",
+        "hmem_model_ready 1.0",
     ):
         assert line in lines

@@ -93,7 +93,7 @@ def test_who_never_finishes_a_request_is_cut_off(zoo: Path, said: bytes) -> None
                 assert more, told
                 told += more
             assert silent.recv(1000) == b""  # the end
-            assert not select.select([busy], [], [], 0.5)[0]  # who is being answered is not
+            assert not select.select([busy], [], [], 0.5)[0]  # one that is being answered is not
         with httpx.Client() as client:
             for _ in range(3):
                 assert client.get(f"{url}/health").status_code == 200

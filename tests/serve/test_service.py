@@ -1,6 +1,6 @@
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,9 +8,12 @@ import pytest
 from hmem.knowledge.store.store import Store
 from hmem.serve import service as module
 from hmem.serve.errors import ApiError
+from hmem.serve.events import News
 from hmem.serve.service import Service
 from hmem.serve.settings import Settings
 from tests.knowledge.living import TOY_FACTS
+from tests.serve.clients import DOG, fact
+from tests.serve.conftest import Serve
 
 
 @pytest.fixture
@@ -76,6 +79,13 @@ def test_too_many_writes_are_turned_away(zoo: Path, slow: threading.Event, monke
     service.close()
 
 
+def test_what_was_written_is_counted_at_once(zoo: Path) -> None:
+    service = Service(zoo, Settings(allow_writes=True))
+    asyncio.run(service.write(lambda store: store.add([("a", "hypernym", "b")])))
+    assert f"hmem_facts {len(TOY_FACTS) + 1}.0" in service.metrics.text().splitlines()
+    service.close()
+
+
 def test_without_writes_the_file_is_only_read(zoo: Path) -> None:
     service = Service(zoo, Settings())
     assert service.writer is None
@@ -99,3 +109,39 @@ def test_reads_do_not_wait_for_the_model_or_for_a_write(zoo: Path, slow: threadi
 
     asyncio.run(ask())
     service.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "hops"),
+    [
+        ("GET", "/health", None, []),
+        ("GET", "/metrics", None, []),
+        ("GET", "/entities?search=wolf", None, ["read"]),
+        ("GET", "/ready", None, ["read"]),
+        ("POST", "/predict", DOG, ["predict"]),
+        ("POST", "/similar", {"entity": "dog.n.01"}, ["ask"]),
+        ("POST", "/facts", {"facts": [fact("a", "hypernym", "b")]}, ["write"]),
+        ("DELETE", "/facts", {"facts": [fact(*TOY_FACTS[0])]}, ["write"]),
+    ],
+)
+def test_a_request_waits_for_one_other_thread_at_most(
+    serve: Serve, zoo: Path, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: object, hops: list[str]
+) -> None:
+    api = serve(zoo, allow_writes=True, poll=60.0)
+    made: list[str] = []
+
+    def counted(name: str) -> Callable[..., object]:
+        usual = getattr(Service, name)
+
+        def call(self: Service, *given: object) -> object:
+            made.append(name)
+            return usual(self, *given)
+
+        return call
+
+    with monkeypatch.context() as patched:
+        for name in ("read", "ask", "predict", "write"):
+            patched.setattr(Service, name, counted(name))
+        patched.setattr(News, "look", lambda news: None)
+        assert api.request(method, path, json=body).status_code < 300
+    assert made == hops

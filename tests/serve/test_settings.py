@@ -42,8 +42,8 @@ def test_a_token_must_fit_in_a_header(token: str) -> None:
         Settings(token=token)
 
 
-def test_the_names_a_server_is_known_by() -> None:
-    assert Settings().known_hosts == frozenset({"127.0.0.1", "localhost", "::1"})
-    assert Settings(host="127.0.0.2").known_hosts == frozenset({"127.0.0.1", "127.0.0.2", "localhost", "::1"})
-    assert Settings(host="0.0.0.0").known_hosts is None
-    assert Settings(host="0.0.0.0", host_names=frozenset({"a.example"})).known_hosts == LOOPBACK_NAMES | {"a.example"}
+def test_the_names_by_which_a_server_is_reached() -> None:
+    assert Settings().hosts == frozenset({"127.0.0.1", "localhost", "::1"})
+    assert Settings(host="127.0.0.2").hosts == frozenset({"127.0.0.1", "127.0.0.2", "localhost", "::1"})
+    assert Settings(host="0.0.0.0").hosts is None
+    assert Settings(host="0.0.0.0", host_names=frozenset({"a.example"})).hosts == LOOPBACK_NAMES | {"a.example"}

@@ -50,7 +50,7 @@ def test_everything_that_is_asked_for_is_there() -> None:
     wanted = set(re.findall(r"/static/([\w.-]+)", page))
     for path in SCRIPTS:
         wanted |= set(re.findall(r"from \"\./([\w.-]+)\"", path.read_text("utf-8")))
-    assert wanted | {"index.html"} == {path.name for path in FILES}  # and nothing lies around that nobody uses
+    assert wanted | {"index.html"} == {path.name for path in FILES}  # and no file is left that is not used
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=named)

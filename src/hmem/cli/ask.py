@@ -108,7 +108,7 @@ def explain(
         json_path,
         {
             "fact": {"head": head, "relation": relation, "tail": tail},
-            "stored": found.known,
+            "stored": found.stored,
             "score": found.score,
             "probability": found.probability,
             "total": found.total,
@@ -164,7 +164,7 @@ def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequenc
     for each in likely:
         names = [output.cell(getattr(each, column)) for column in columns]
         value = output.percent(each.probability) if calibrated else output.decimal(each.score)
-        table.add_row(str(each.rank), *names, value, *(["stored" if each.known else ""] if stored else []))
+        table.add_row(str(each.rank), *names, value, *(["stored" if each.stored else ""] if stored else []))
     output.show(table)
     if len(likely) < len(found):
         output.note(f"All others are below {output.percent(IMPROBABLE)}.")
@@ -193,7 +193,7 @@ def show_reasons(found: "Reasons") -> None:
     output.show(table)
     if whole is not None and whole.contribution > TELLING * found.total:
         _show_matches(found)
-    if found.known:
+    if found.stored:
         output.note("This fact is stored. The lines say what the others would make of it.")
 
 

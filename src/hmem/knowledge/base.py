@@ -12,19 +12,27 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from hmem.errors import ConfigError, DataError, StoreError
+from hmem.errors import ConfigError, DataError, Hint, NoModelError, UnknownNameError
 from hmem.knowledge.explanation import Reasons
 from hmem.knowledge.ingest import Progress, import_table, make, table_of
-from hmem.knowledge.live_graph import text
 from hmem.knowledge.model_link import ModelLink, attach
-from hmem.knowledge.results import Neighbor, Neighbors, Prediction, Predictions, Similar, Similars
-from hmem.knowledge.session import Direction, Session
-from hmem.knowledge.store.records import Names3, Written
+from hmem.knowledge.results import (
+    Direction,
+    Neighbor,
+    Neighbors,
+    Prediction,
+    Predictions,
+    Question,
+    Similar,
+    Similars,
+)
+from hmem.knowledge.session import Session, no_name
+from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.knowledge.store.validation import check_facts
 from hmem.model.checkpoint import Model, load
@@ -33,7 +41,11 @@ Row = TypeVar("Row", Prediction, Similar, Neighbor)
 
 
 class KnowledgeBase:
-    """Facts that last, answers that follow, reasons you can read. Safe to use from several threads."""
+    """Facts that last, answers that follow, reasons you can read. Safe to use from several threads.
+
+    It owns the one lock over the model and over what is derived from the facts: the thread that holds `session` has
+    them alone. The store guards its own connection, so facts are read and written without waiting for answers.
+    """
 
     def __init__(self, store: Store | str | os.PathLike[str], device: str = "cpu") -> None:
         """An existing base, by its path or by its open store; see `create` and `open`."""
@@ -41,6 +53,7 @@ class KnowledgeBase:
         self.device = device
         self._lock = threading.RLock()
         self._session: Session | None = None
+        self._notes: dict[str, str] = {}  # of the store, when the session was made
 
     @classmethod
     def create(
@@ -94,7 +107,7 @@ class KnowledgeBase:
     def __contains__(self, fact: object) -> bool:
         match fact:
             case [str(head), str(relation), str(tail)]:
-                with suppress(DataError):  # nobody can have such a name
+                with suppress(DataError):  # no entity can have such a name
                     return self.store.contains(head, relation, tail)
         return False
 
@@ -106,7 +119,7 @@ class KnowledgeBase:
         model = "no model" if self.model_link is None else f"model {self.model_link.folder.name}"
         return f"KnowledgeBase({str(self.path)!r}: {count['facts']:,} facts, {count['entities']:,} entities, {model})"
 
-    # Changing what is known
+    # Changing what is stored
 
     def add(
         self, head: str, relation: str, tail: str, *, source: str | None = None, confidence: float | None = None
@@ -120,9 +133,12 @@ class KnowledgeBase:
 
     def remove(self, head: str, relation: str, tail: str, *, source: str | None = None) -> bool:
         """Forget a fact, but not its history; False if it was not there."""
+        if not self.store.contains(head, relation, tail):
+            return False
         return bool(len(self.remove_many([(head, relation, tail)], source=source).changed))
 
     def remove_many(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
+        """Forget facts, all or none; a name that is not there is an UnknownNameError, since it may be misspelt."""
         return self.store.remove(facts, source=source)
 
     def import_(
@@ -155,24 +171,44 @@ class KnowledgeBase:
 
     @property
     def model(self) -> Model:
-        """The model with its names and figures."""
+        """The model with its names and metrics."""
         with self.session() as session:
             return session.saved
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
-        """The facts of this moment and the model, for this thread alone while it is session."""
+    def session(self, *, suggest: bool = True) -> Iterator[Session]:
+        """The facts of this moment and the model, for this thread alone meanwhile.
+
+        An UnknownNameError is given names that may have been meant, unless `suggest` says that the caller does this.
+        """
         with self._lock:
-            link = self.model_link
-            if link is None:
-                raise StoreError(
-                    f"{self.path} has no model, which this is needed for; train one (hmem train --from {self.path} "
-                    f"--out DIR) or attach one: hmem kb use {self.path} MODEL (in Python: kb.use_model(folder))"
-                )
-            if self._session is None or self._session.model_link != link:
-                self._session = Session(self.store, link.load(self.store, self.device), link)
+            notes = self.store.metas()
+            if self._session is None or notes != self._notes:
+                self._session, self._notes = self._joined(), notes
             self._session.live.refresh()
-            yield self._session
+            try:
+                yield self._session
+            except UnknownNameError as error:
+                if suggest and error.option is not None and isinstance(error.found, str):
+                    error.suggestions = tuple(self._session.closest(error.option, error.found))
+                raise
+
+    def _joined(self) -> Session:
+        """A session with the attached model, or the present one if it has that model."""
+        link = self.model_link
+        if link is None:
+            raise NoModelError(
+                "{path} has no model, which this is needed for",
+                path=self.path,
+                hint=Hint(
+                    text="train one with hmem train --from, or attach one that there is",
+                    command=f"hmem kb use {self.path} MODEL",
+                    call="kb.use_model(folder)",
+                ),
+            )
+        if self._session is not None and self._session.model_link == link:
+            return self._session
+        return Session(self.store, link.load(self.store, self.device), link)
 
     # Answers
 
@@ -181,11 +217,12 @@ class KnowledgeBase:
     ) -> Predictions:
         """The k best answers to (entity, relation, ?), or with direction="head" to (?, relation, entity).
 
-        Answers that are stored are left out. With `new_only=False` they are listed too, marked as known, each with the
-        score it would have if it were not stored.
+        Answers that are stored are left out. With `new_only=False` they are listed too, marked as stored, each with the
+        score it would have if it were not.
         """
+        question = Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
         with self.session() as session:
-            return Predictions(session.predict([(entity, relation)], k, direction, new_only)[0])
+            return Predictions(session.answer([question])[0])
 
     def predict_many(
         self,
@@ -196,8 +233,12 @@ class KnowledgeBase:
         new_only: bool = True,
     ) -> Predictions:
         """The same for many (entity, relation) at once; `query` says which question a row answers."""
+        asked = [
+            Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
+            for entity, relation in _pairs(questions)
+        ]
         with self.session() as session:
-            return Predictions(_numbered(session.predict(_pairs(questions), k, direction, new_only)))
+            return Predictions(_numbered(session.answer(asked)))
 
     def predict_target(
         self,
@@ -224,7 +265,7 @@ class KnowledgeBase:
     def has_outgrown(self, entity: str) -> bool:
         """Whether it is so much larger than anything was in training that its answers have no probability."""
         with self.session() as session:
-            return session.has_outgrown(session.live.entity(entity))
+            return session.has_outgrown(session.entity(entity))
 
     def score(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> float:
         """How well the fact answers (head, relation, ?); higher is better. A stored one counts as if it were not."""
@@ -238,7 +279,7 @@ class KnowledgeBase:
     def missing(self, entity: str, k: int = 10) -> Predictions:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions.
 
-        They are in the order of their probability, and make sense at both ends; see `Predictor.missing`.
+        They are in the order of their probability, and make sense at both ends; see `hmem.knowledge.missing`.
         """
         with self.session() as session:
             return Predictions(session.missing(entity, k))
@@ -272,19 +313,16 @@ class KnowledgeBase:
         return Neighbors(_numbered([self._neighbors(entity, limit) for entity in entities]))
 
     def _neighbors(self, entity: str, limit: int | None) -> list[Neighbor]:
-        facts = list(self.store.listing(head=text("entity", entity), limit=limit))
-        facts += [fact for fact in self.store.listing(tail=entity, limit=limit) if fact.head != entity]
-        return [
-            Neighbor(
-                head=fact.head,
-                relation=fact.relation,
-                tail=fact.tail,
-                source=fact.source,
-                added_at=fact.added_at,
-                confidence=fact.confidence,
-            )
-            for fact in facts[:limit]
-        ]
+        if not isinstance(entity, str):
+            raise no_name("entity", entity)
+        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, entity, limit)]
+
+
+def facts_of(store: Store, entity: str, limit: int | None) -> list[StoredFact]:
+    """The stored facts of an entity, those with it as head first; a fact about itself once."""
+    facts = list(store.listing(head=entity, limit=limit))
+    facts += [fact for fact in store.listing(tail=entity, limit=limit) if fact.head != entity]
+    return facts[:limit]
 
 
 def _pairs(questions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ from hmem.graph.triples import Triples, triple_keys
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.session import Session
+from hmem.model.implicit import ImplicitMemory
 
 SAMPLE = 500  # facts that are ranked, of either age
 MUCH_NEW = 0.1  # share of the facts, as of those that are gone
@@ -52,7 +53,7 @@ class Drift:
             told = (
                 "1 fact has a relation" if self.unusable_facts == 1 else f"{self.unusable_facts:,} facts have relations"
             )
-            return f"Training again would pay: {told} the model does not know ({some}{more})."
+            return f"Training again would pay: {told} the model was not trained with ({some}{more})."
         if self.new_facts + self.gone_facts == 0:
             return "Training again would not pay: no facts came after training."
         if self._has_fallen:
@@ -65,15 +66,15 @@ class Drift:
             return f"Training again may pay: {self.gone_facts:,} of the {_facts(seen)} from before it are gone."
         if self.recent_mrr is None or self.older_mrr is None or min(self.recent_ranked, self.older_ranked) < FEW:
             return f"Too early to tell: only {self._changes} after training."
-        figures = (
+        compared = (
             f"new facts have an MRR of {self.recent_mrr:.3f} ({self.recent_ranked:,} ranked), "
             f"older ones of {self.older_mrr:.3f} ({self.older_ranked:,} ranked)"
         )
         if self.recent_mrr < MUCH_WORSE * self.older_mrr:
-            return f"Training again would pay: {figures}."
+            return f"Training again would pay: {compared}."
         if self.new_facts > MUCH_NEW * self.facts:
-            return f"Training again may pay: {self.new_facts / self.facts:.0%} of the facts are new, though {figures}."
-        return f"Training again would hardly pay: {figures}."
+            return f"Training again may pay: {self.new_facts / self.facts:.0%} of the facts are new, though {compared}."
+        return f"Training again would hardly pay: {compared}."
 
     @property
     def _changes(self) -> str:
@@ -104,19 +105,19 @@ def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
     with kb.session() as session:
         live = session.live
         changes = kb.store.changes_since(session.model_link.trained_until, 0, 0)
-        usable, facts = live.translate(changes.added), kb.store.triples()
+        usable, facts = _askable(session, changes.added), kb.store.triples()
         recent = usable[len(usable) - min(sample, len(usable)) :]
         keys = triple_keys(np.concatenate([facts, changes.added]))
-        older = _sample(live.translate(facts[~np.isin(keys[: len(facts)], keys[len(facts) :])]), sample)
-        unknown = live.relations.of_store[facts[:, 1]] >= live.num_relations
-        names = sorted({int(relation) for relation in live.relations.of_store[facts[unknown, 1]]})
+        older = _sample(_askable(session, facts[~np.isin(keys[: len(facts)], keys[len(facts) :])]), sample)
+        untrained = live.relations.of_store[facts[:, 1]] >= live.num_relations
+        names = sorted({int(relation) for relation in live.relations.of_store[facts[untrained, 1]]})
         return Drift(
             facts=len(facts),
             new_facts=len(changes.added),
             gone_facts=len(changes.removed),
-            new_entities=len(live.newcomers()),
+            new_entities=len(live.unseen()),
             new_relations=tuple(live.relations.names[relation] for relation in names),
-            unusable_facts=int(unknown.sum()),
+            unusable_facts=int(untrained.sum()),
             recent_mrr=_mrr(session.predictor, recent),
             recent_ranked=len(recent),
             older_mrr=_mrr(session.predictor, older),
@@ -138,6 +139,14 @@ def validation_mrr(session: Session) -> float | None:
         return None
 
 
+def _askable(session: Session, facts: Triples) -> Triples:
+    """Facts of the store that the model can be asked for, from both ends and in its numbering."""
+    usable = session.live.translate(facts)
+    if isinstance(session.saved.model.memory, ImplicitMemory):  # learned, so there is none for unseen entities
+        return usable[(usable[:, [0, 2]] < session.live.num_trained).all(axis=1)]
+    return usable
+
+
 def _sample(facts: Triples, count: int) -> Triples:
     """Some of the facts, always the same ones."""
     if len(facts) <= count:
@@ -157,11 +166,11 @@ def _mrr(predictor: Predictor, facts: Triples) -> float | None:
 
 
 def _rank(predictor: Predictor, row: Float[Tensor, " W"], entity: int, role: int, target: int) -> float:
-    """The filtered rank of the target among everybody's scores; last if nothing but its own fact tells of it."""
+    """The filtered rank of the target among the scores of all; last if nothing but its own fact tells of it."""
     others = predictor.live.graph.answers(entity, role).astype(np.int64)
-    known = row[torch.from_numpy(others[(others != target) & (others < len(row))])]
+    masked = row[torch.from_numpy(others[(others != target) & (others < len(row))])]
     if target >= len(row) or row[target] == -torch.inf:
-        return float(1 + (row > -torch.inf).sum() - (known > -torch.inf).sum())
-    truth, same_query = row[target].view(1), torch.zeros(len(known), dtype=torch.int64, device=row.device)
-    optimistic, pessimistic = filtered_ranks(row[None], truth, same_query, known)
+        return float(1 + (row > -torch.inf).sum() - (masked > -torch.inf).sum())
+    truth, same_query = row[target].view(1), torch.zeros(len(masked), dtype=torch.int64, device=row.device)
+    optimistic, pessimistic = filtered_ranks(row[None], truth, same_query, masked)
     return float(optimistic + pessimistic) / 2

@@ -16,14 +16,15 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+import torch
 
-from hmem.errors import EmptyNeighborhoodError
-from hmem.knowledge.predictor import Predictor
-from hmem.knowledge.ranked import Ranked
+from hmem.errors import EmptyNeighborhoodError, Hint
+from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Table, cell
 from hmem.knowledge.store.records import Names3
 from hmem.model.explain import Explanation, explain
-from hmem.model.index import LiveIndex
+from hmem.model.explicit import ExplicitMemory
+from hmem.model.query import Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +69,19 @@ class Reasons(Table[Reason]):
         score: float,
         total: float,
         probability: float | None,
-        known: bool,
+        stored: bool,
     ) -> None:
         super().__init__(rows)
         self.fact = fact  # what is explained
         self.score = score  # as the model ranks it
         self.total = total  # what the contributions sum to: e^score with the exact channel, the score without
         self.probability = probability  # calibrated; None where the model is not
-        self.known = known  # whether the fact is stored
+        self.stored = stored  # whether the fact is stored
 
     def __repr__(self) -> str:
-        chance = "" if self.probability is None else f", probability {cell('probability', self.probability)}"
-        head = f"{' '.join(self.fact)}: score {cell('score', self.score)}{chance}"
-        head += " (stored; explained as if it were not)" if self.known else ""
+        probability = "" if self.probability is None else f", probability {cell('probability', self.probability)}"
+        head = f"{' '.join(self.fact)}: score {cell('score', self.score)}{probability}"
+        head += " (stored; explained as if it were not)" if self.stored else ""
         return f"{head}\n{super().__repr__()}"
 
     def _head(self) -> list[str]:
@@ -88,50 +89,36 @@ class Reasons(Table[Reason]):
 
     def _like(self, rows: Sequence[Reason]) -> "Reasons":
         return Reasons(
-            rows, fact=self.fact, score=self.score, total=self.total, probability=self.probability, known=self.known
+            rows, fact=self.fact, score=self.score, total=self.total, probability=self.probability, stored=self.stored
         )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Explained:
-    """An explanation in numbers, and whether its fact is stored."""
-
-    parts: Explanation
-    judged: Ranked  # the one answer, as if it were not stored
-    known: bool
-
-
-def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) -> Explained:
-    """Take one score apart, with the fact left out of the graph if it is stored."""
+def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) -> tuple[Explanation, Ranked, bool]:
+    """Take one score apart, with the fact left out of the graph if it is stored; the answer judged; whether it is."""
     live, fact = predictor.live, predictor.fact(entity, role, answer)
-    known = live.graph.contains(*fact)
-    with live.without(*fact) if known else nullcontext():
+    stored = live.graph.contains(*fact)
+    with live.without(*fact) if stored else nullcontext():
         judged = predictor.judge(*(np.array([number]) for number in (entity, role, answer)))
         if judged.scores[0] == -np.inf:
             raise EmptyNeighborhoodError(
-                f'"{live.entities.names[answer]}" has no {"other " if known else ""}fact that links it to what the '
-                "model knows, so it cannot be an answer yet and there is nothing to explain; add one first"
+                f'"{live.entities.names[answer]}" has no {"other " if stored else ""}fact that links it to what the '
+                "model was trained with, so it cannot be an answer yet and there is nothing to explain",
+                hint=Hint(text="add one first"),
             )
-        vectors = predictor.vectors.current()
-        index = LiveIndex(live.graph, len(vectors.entities), predictor.model.device)
+        index, vectors = predictor.index()
         parts = explain(predictor.model, index, entity, role, answer, vectors)
-    return Explained(parts, judged, known)
+    return parts, judged, stored
 
 
 def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Reason]:
     """The lines of an explanation, the strongest first and those that speak of no single fact last."""
     is_exact = predictor.model.exact is not None
 
-    def named(owner: int, role: int, filler: int) -> Names3:
-        entities, relations = predictor.live.entities.names, predictor.live.relations.names
-        head, relation, tail = predictor.fact(owner, role, filler)
-        return entities[head], relations[relation], entities[tail]
-
     columns = (parts.roles, parts.fillers, parts.weights, parts.matches, parts.copied)
     lines = [
         Reason(
             kind="fact",
-            facts=(named(entity, role, filler),),
+            facts=(predictor.named(entity, role, filler),),
             contribution=copied if is_exact else match,
             weight=weight,
             match=match if is_exact else None,
@@ -141,7 +128,7 @@ def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Re
     walks = zip(parts.path_roles.tolist(), parts.path_nodes.tolist(), parts.reached.tolist(), strict=True)
     for roles, nodes, reached in walks:
         steps = [step for step in zip([entity, *nodes], roles, nodes, strict=False) if step[1] >= 0]
-        lines.append(Reason(kind="path", facts=tuple(named(*step) for step in steps), contribution=reached))
+        lines.append(Reason(kind="path", facts=tuple(predictor.named(*step) for step in steps), contribution=reached))
     lines.sort(key=lambda line: (-line.contribution, -(line.match or 0.0)))
     if predictor.model.config.stiffness < math.inf:
         added, within = (0.0, parts.completion) if is_exact else (parts.completion, None)
@@ -153,3 +140,20 @@ def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Re
     else:
         lines.append(Reason(kind="rest", facts=(), contribution=parts.rest))
     return lines
+
+
+@torch.inference_mode()
+def memory_weights(predictor: Predictor, entity: int, role: int) -> dict[Names3, float]:
+    """How strongly each fact of an entity stands in its memory when a role is asked; none for learned memories."""
+    memory = predictor.model.memory
+    if not isinstance(memory, ExplicitMemory):
+        return {}
+    index, vectors = predictor.index()
+    query = Query(*(torch.tensor([value], device=index.device) for value in (entity, role)))
+    attended = memory.attend(query, index, predictor.model.identify(query, vectors), vectors)
+    columns = attended.edges.roles.tolist(), attended.edges.fillers.tolist(), attended.weights.tolist()
+    weights: dict[Names3, float] = {}
+    for edge_role, filler, weight in zip(*columns, strict=True):
+        fact = predictor.named(entity, edge_role, filler)
+        weights[fact] = max(weight, weights.get(fact, 0.0))  # a fact about an entity and itself has two edges
+    return weights

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hmem.errors import StoreError
+from hmem.errors import Hint, StoreError
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model, load
 
@@ -43,16 +43,21 @@ class ModelLink:
         """The model, if it is still the one that was attached."""
         if not self.folder.is_dir():
             raise StoreError(
-                f"the model of {store.path} is not where it was, {self.folder}; put it back, or attach it anew: "
-                f"hmem kb use {store.path} MODEL (in Python: kb.use_model(folder)). Everything but prediction works "
-                "without"
+                f"the model of {store.path.name} is not where it was, {{path}}; all but prediction works without",
+                path=self.folder,
+                hint=_attach_hint("put it back, or attach it anew", store.path, "MODEL"),
             )
         if checksum_of(self.folder) != self.checksum:
             raise StoreError(
-                f"the model in {self.folder} has changed since it was attached to {store.path}; if that was meant, "
-                f"attach it again: hmem kb use {store.path} {self.folder}"
+                f"the model in {{path}} has changed since it was attached to {store.path.name}",
+                path=self.folder,
+                hint=_attach_hint("if that was meant, attach it again", store.path, str(self.folder)),
             )
         return load(self.folder, device)
+
+
+def _attach_hint(text: str, path: Path, model: str) -> Hint:
+    return Hint(text=text, command=f"hmem kb use {path} {model}", call="kb.use_model(folder)")
 
 
 def attach(store: Store, folder: Path, trained_until: int | None = None) -> None:

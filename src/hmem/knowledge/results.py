@@ -1,20 +1,33 @@
-"""Answers as small tables: rows to loop over, columns to hand to pandas or Arrow, text to look at."""
+"""Questions, and answers as small tables: rows to loop over, columns to hand to pandas or Arrow, text to look at."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 
 import pyarrow as pa
 
 from hmem.errors import ConfigError
-from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.records import Names3, StoredFact
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ROWS_SHOWN = 20
 WIDEST = 40  # characters of a name that are shown
+Direction = Literal["tail", "head"]  # which end of the fact is asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Which tails go with (entity, relation, ?), or for the direction "head" which heads with (?, relation, entity)."""
+
+    entity: str
+    relation: str
+    direction: Direction = "tail"
+    k: int = 10  # answers that are wanted
+    new_only: bool = True  # whether stored answers are left out
+    most_edges: int | None = None  # that may be looked at to score stored answers; of a hub's, only some are listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +39,19 @@ class Prediction:
     tail: str
     score: float  # as the model ranks; comparable within a question
     probability: float | None  # calibrated; None where the model is not, or cannot speak of such entities
-    known: bool  # whether the fact is stored; then the score is what it would be if it were not
+    stored: bool  # whether the fact is stored; then the score is what it would be if it were not
     rank: int
     query: int | None = None  # which of several questions it answers, counted from 0
+    direction: Direction = "tail"  # which end was asked for
 
     @property
     def names(self) -> Names3:
         return self.head, self.relation, self.tail
+
+    @property
+    def answer(self) -> str:
+        """The entity at the end that was asked for."""
+        return self.tail if self.direction == "tail" else self.head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +65,10 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbor:
+class Neighbor(StoredFact):
     """A stored fact of an entity, with where and when it came from."""
 
-    head: str
-    relation: str
-    tail: str
-    source: str | None
-    added_at: datetime
-    confidence: float | None
     query: int | None = None
-
-    @property
-    def names(self) -> Names3:
-        return self.head, self.relation, self.tail
 
 
 Row = TypeVar("Row")
@@ -143,7 +152,7 @@ class Predictions(Table[Prediction]):
         **FACT,
         "score": pa.float64(),
         "probability": pa.float64(),
-        "known": pa.bool_(),
+        "stored": pa.bool_(),
         "rank": pa.int64(),
     }
 
@@ -172,7 +181,7 @@ class Neighbors(Table[Neighbor]):
 
 
 def cell(name: str, value: object) -> str:
-    """A value as people read it. Only a calibrated probability is a percentage."""
+    """A value as it is shown. Only a calibrated probability is a percentage."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,66 +1,80 @@
-"""Questions by name, answers as tables."""
+"""Questions by name, answers as rows: the one way from a question to an answer, for Python and for HTTP."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Int
 
-from hmem.errors import ConfigError, EmptyNeighborhoodError
+from hmem.errors import (
+    ConfigError,
+    DataError,
+    EmptyNeighborhoodError,
+    Hint,
+    HMemError,
+    UnknownNameError,
+    UntrainedRelationError,
+)
 from hmem.evaluation.calibration import Calibration
-from hmem.graph.triples import right_role
-from hmem.knowledge.explanation import Reasons, explain_answer, reasons_of
+from hmem.graph.names import Names
+from hmem.knowledge.explanation import Reasons, explain_answer, memory_weights, reasons_of
 from hmem.knowledge.live_graph import LiveGraph
+from hmem.knowledge.missing import missing_facts
 from hmem.knowledge.model_link import ModelLink
-from hmem.knowledge.predictor import Predictor
-from hmem.knowledge.ranked import Ranked
-from hmem.knowledge.results import Prediction, Similar
+from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
 from hmem.model.implicit import ImplicitMemory
 
-Direction = Literal["tail", "head"]  # which end of the fact is asked for
+LONGEST_GUESSED = 200  # characters of a name that others are compared with
+
+
+class _Asked(NamedTuple):
+    """A question in numbers."""
+
+    entity: int
+    role: int
+    k: int
+    room: int | None  # for so many stored answers; None for all
 
 
 class Session:
-    """A store and a model, joined: what both are needed for. Hold `live.lock` and refresh before session."""
+    """A store and a model, joined: what both are needed for.
+
+    It has no lock. `KnowledgeBase.session` lends it to one thread at a time, brought up to date with the store.
+    """
 
     def __init__(self, store: Store, saved: Model, link: ModelLink) -> None:
         self.model_link = link
         self.saved = saved
         self.live = LiveGraph(store, saved.vocab)
         self.predictor = Predictor(saved.model, self.live)
+        self._is_implicit = isinstance(saved.model.memory, ImplicitMemory)
         calibration = saved.metrics.get("calibration")
         self.calibration = None if calibration is None else Calibration.from_dict(calibration)
 
-    def predict(
-        self, questions: Sequence[tuple[str, str]], k: int, direction: str, new_only: bool
-    ) -> list[list[Prediction]]:
-        """The k best facts for each (entity, relation)."""
-        _check_k(k)
-        entities = np.array([self._subject(entity) for entity, _ in questions], dtype=np.int64)
-        roles = self._roles([relation for _, relation in questions], direction)
-        found = self.predictor.best(entities, roles, k, new_only=new_only)
-        return [
-            self._predictions(np.full(len(each.answers), entity), np.full(len(each.answers), role), each)
-            for entity, role, each in zip(entities, roles, found, strict=True)
-        ]
+    def answer(self, questions: Sequence[Question]) -> list[list[Prediction]]:
+        """The best answers to each question, all in one pass."""
+        answers = []
+        for each in self.answer_each(questions):
+            if isinstance(each, HMemError):
+                raise each
+            answers.append(each)
+        return answers
+
+    def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
+        """The same, where a question that cannot be answered has its error instead and the others their answers."""
+        asked = [self._asked(question) for question in questions]
+        found = self._best([each for each in dict.fromkeys(asked) if isinstance(each, _Asked)])
+        return [found[each] if isinstance(each, _Asked) else each for each in asked]
 
     def judge(self, facts: Sequence[Names3], direction: str, any_question: bool = False) -> list[Prediction]:
         """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
-        ids = [
-            (self.live.entity(head), self.live.relation(relation), self.live.entity(tail))
-            for head, relation, tail in facts
-        ]
-        heads, _, tails = np.array(ids, dtype=np.int64).reshape(-1, 3).T
-        asked, answers = (heads, tails) if direction == "tail" else (tails, heads)
-        for entity in {int(entity) for entity in asked}:
-            self._subject(self.live.entities.names[entity])
-        for entity in {int(entity) for entity in answers}:
-            self._check_answer(entity)
-        roles = self._roles([fact[1] for fact in facts], direction)
+        numbers = [self._fact(*fact, direction) for fact in facts]
+        asked, roles, answers = np.array(numbers, dtype=np.int64).reshape(-1, 3).T
         return self._predictions(asked, roles, self.predictor.judge(asked, roles, answers), any_question)
 
     def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
@@ -68,25 +82,26 @@ class Session:
         _check_k(k)
         facts = [(head, relation, tail) for relation in self.saved.vocab.relations]
         judged = self.judge(facts, "tail", any_question=True)  # every relation is asked, sensible or not
-        kept = [each for each in judged if not (new_only and each.known) and each.score > -np.inf]
+        kept = [each for each in judged if not (new_only and each.stored) and each.score > -np.inf]
         kept.sort(key=lambda each: -each.score)
         return [replace(each, rank=rank) for rank, each in enumerate(kept[:k], 1)]
 
     def missing(self, entity: str, k: int) -> list[Prediction]:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions."""
         _check_k(k)
-        asked = self._subject(entity)
-        roles, ranked = self.predictor.missing(asked, k)
+        asked = self.subject(entity)
+        roles, ranked = missing_facts(self.predictor, asked, k)
         return self._predictions(np.full(len(roles), asked), roles, ranked, any_question=True)  # every role was asked
 
     def similar(self, entity: str, k: int) -> list[Similar]:
         """The k entities most like this one."""
         _check_k(k)
-        asked = self.live.entity(entity)
+        asked = self.entity(entity)
         if not self.predictor.vectors.is_placed(asked):
-            self.live.entity_with_facts(entity)
+            if not self.live.has_facts(asked):
+                raise self._no_facts(asked)
             raise EmptyNeighborhoodError(
-                f'"{entity}" has no fact that links it to an entity the model was trained with, so it is like nobody'
+                f'"{entity}" has no fact that links it to an entity the model was trained with, so it has no vector yet'
             )
         found, cosines = self.predictor.similar(asked, k)
         names = self.live.entities.names
@@ -97,76 +112,172 @@ class Session:
 
     def explain(self, head: str, relation: str, tail: str, direction: str) -> Reasons:
         """Why the fact scores what it scores, asked from the end that `direction` says."""
-        (role,) = self._roles([relation], direction)
-        asked, answer = (head, tail) if direction == "tail" else (tail, head)
-        entity, other = self._subject(asked), self.live.entity(answer)
-        self._check_answer(other)
-        explained = explain_answer(self.predictor, entity, int(role), other)
-        parts = explained.parts
+        entity, role, answer = self._fact(head, relation, tail, direction)
+        parts, judged, stored = explain_answer(self.predictor, entity, role, answer)
         return Reasons(
             reasons_of(self.predictor, entity, parts),
             fact=(head, relation, tail),
             score=parts.score,
             total=float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score,
-            probability=self.chances(np.array([entity]), explained.judged)[0],
-            known=explained.known,
+            probability=self._probabilities(np.array([entity]), judged)[0],
+            stored=stored,
         )
 
-    def chances(
+    def memory_weights(self, entity: str, relation: str, direction: str) -> dict[Names3, float]:
+        """How strongly each fact of an entity stands in its memory when the relation is asked for."""
+        return memory_weights(self.predictor, self.entity(entity), self.role(relation, direction))
+
+    def has_outgrown(self, entity: int) -> bool:
+        """Whether it has so many more facts of a kind than any had in training that no probability can be given."""
+        return self.calibration is not None and not self.calibration.covers(self.live.graph.edges_of(entity)[0])
+
+    # Names, which are checked here and nowhere else
+
+    def entity(self, name: str) -> int:
+        """The number of an entity."""
+        return _number(self.live.entities.names, name)
+
+    def subject(self, name: str) -> int:
+        """The number of an entity that a question is about."""
+        entity = self.entity(name)
+        if not self._is_implicit and not self.live.has_facts(entity):
+            raise self._no_facts(entity)
+        if self._is_implicit and entity >= self.live.num_trained:
+            raise ConfigError(
+                f'"{name}" came after training, and this model has learned its memories instead of assembling them '
+                '(kind="implicit"); use an explicit model to ask about unseen entities'
+            )
+        return entity
+
+    def role(self, relation: str, direction: str) -> int:
+        """The number of the role that stands for a relation asked from one end."""
+        number = _number(self.live.relations.names, relation)
+        if number >= self.live.num_relations:
+            raise UntrainedRelationError(
+                f'the relation "{_shown(relation)}" is stored and shown, but the model was trained before it came',
+                hint=Hint(
+                    text="to predict with it, train with the present facts",
+                    command=f"hmem train --from {self.live.store.path} --out DIR",
+                ),
+            )
+        if direction not in get_args(Direction):
+            raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
+        return number + self.live.num_relations if direction == "tail" else number
+
+    def closest(self, kind: str, name: str) -> list[str]:
+        """A few names like one that is not there."""
+        names = self.live.entities.names if kind == "entity" else self.live.relations.names
+        return names.closest(name) if len(name) <= LONGEST_GUESSED else []
+
+    def _fact(self, head: str, relation: str, tail: str, direction: str) -> tuple[int, int, int]:
+        """The asked entity, the role and the answer of a fact that is asked for from one end."""
+        role = self.role(relation, direction)
+        asked, other = (head, tail) if direction == "tail" else (tail, head)
+        entity, answer = self.subject(asked), self.entity(other)
+        if not self.predictor.vectors.is_trained(answer) and not self.live.has_facts(answer):
+            raise self._no_facts(answer)
+        return entity, role, answer
+
+    def _no_facts(self, entity: int) -> EmptyNeighborhoodError:
+        """Why there is nothing to assemble a memory from."""
+        name, path = _shown(self.live.entities.names[entity]), self.live.store.path
+        if self.live.has_stored_facts(entity):
+            return EmptyNeighborhoodError(
+                f'"{name}" has only facts with relations that the model was not trained with',
+                hint=Hint(
+                    text="add others, or train a model with these", command=f"hmem train --from {path} --out DIR"
+                ),
+            )
+        return EmptyNeighborhoodError(
+            f'"{name}" has no facts yet',
+            hint=Hint(text="add one first", command=f"hmem facts add {path} HEAD RELATION TAIL"),
+        )
+
+    # Numbers
+
+    def _asked(self, question: Question) -> _Asked | HMemError:
+        try:
+            _check_k(question.k)
+            entity = self.subject(question.entity)
+            room = 0 if question.new_only else self.predictor.room(entity, question.most_edges)
+            return _Asked(entity, self.role(question.relation, question.direction), question.k, room)
+        except HMemError as error:
+            return error
+
+    def _best(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Prediction] | HMemError]:
+        """The answers to questions that differ, in one pass; if that fails, in one pass for each."""
+        entities, roles = (
+            np.array(part, dtype=np.int64) for part in ([a.entity for a in asked], [a.role for a in asked])
+        )
+        try:
+            ranked = self.predictor.best(entities, roles, [each.k for each in asked], [each.room for each in asked])
+        except HMemError as error:
+            if len(asked) == 1:
+                return {asked[0]: error}
+            return {each: found for each in asked for found in self._best([each]).values()}
+        return {
+            each: self._predictions(np.full(len(found.ranks), each.entity), np.full(len(found.ranks), each.role), found)
+            for each, found in zip(asked, ranked, strict=True)
+        }
+
+    def _predictions(
+        self, entities: Int[np.ndarray, " n"], roles: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
+    ) -> list[Prediction]:
+        """The facts that answers state, each given to the question of one entity."""
+        columns = (entities, roles, ranked.answers, ranked.scores, ranked.stored, ranked.ranks)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        found = []
+        for row, probability in zip(rows, self._probabilities(entities, ranked, any_question), strict=True):
+            entity, role, answer, score, stored, rank = row
+            head, relation, tail = self.predictor.named(entity, role, answer)
+            prediction = Prediction(
+                head=head,
+                relation=relation,
+                tail=tail,
+                score=score,
+                probability=probability,
+                stored=stored,
+                rank=rank,
+                direction="tail" if role >= self.live.num_relations else "head",
+            )
+            found.append(prediction)
+        return found
+
+    def _probabilities(
         self, entities: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
     ) -> list[float | None]:
         """The probability of each answer, where the calibration can speak of the entity that is asked about."""
         if self.calibration is None:
             return [None] * len(entities)
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
-        chances = self.calibration.probability(ranked.log_p, ranked.leads, any_question=any_question).tolist()
-        return [
-            None if entity in outgrown else chance for entity, chance in zip(entities.tolist(), chances, strict=True)
-        ]
+        values = self.calibration.probability(ranked.log_p, ranked.leads, any_question=any_question).tolist()
+        return [None if entity in outgrown else value for entity, value in zip(entities.tolist(), values, strict=True)]
 
-    def has_outgrown(self, entity: int) -> bool:
-        """Whether it has so many more facts of a kind than any had in training that no probability can be given."""
-        return self.calibration is not None and not self.calibration.covers(self.live.graph.edges_of(entity)[0])
 
-    def _subject(self, name: str) -> int:
-        """The entity a question is about."""
-        if isinstance(self.predictor.model.memory, ImplicitMemory):
-            return self.live.entity(name)
-        return self.live.entity_with_facts(name)
+def unknown_name(kind: str, name: str) -> UnknownNameError:
+    """An error that says which name is not there; names like it are for the edge to find, where there is time."""
+    return UnknownNameError(f'no {kind} "{_shown(name)}"', option=kind, found=name)
 
-    def _check_answer(self, entity: int) -> None:
-        """An answer must be somebody: met in training, or told of by a fact."""
-        if not self.predictor.vectors.has_trained(entity):
-            self.live.entity_with_facts(self.live.entities.names[entity])
 
-    def _roles(self, relations: Sequence[str], direction: str) -> Int[np.ndarray, " n"]:
-        if direction not in get_args(Direction):
-            raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
-        ids = np.array([self.live.relation(relation) for relation in relations], dtype=np.int64)
-        return right_role(ids, self.live.num_relations) if direction == "tail" else ids
+def no_name(kind: str, name: object) -> DataError:
+    """An error that says what was given instead of a name."""
+    return DataError(f"expected the name of one {kind} as text, received {name!r:.60} ({type(name).__name__})")
 
-    def _predictions(
-        self, entities: Int[np.ndarray, " n"], roles: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
-    ) -> list[Prediction]:
-        """The facts that answers state, each given to the question of one entity."""
-        names, relations = self.live.entities.names, self.live.relations.names
-        found = []
-        for place, chance in enumerate(self.chances(entities, ranked, any_question)):
-            asked = int(entities[place]), int(roles[place])
-            head, relation, tail = self.predictor.fact(*asked, int(ranked.answers[place]))
-            row = Prediction(
-                head=names[head],
-                relation=relations[relation],
-                tail=names[tail],
-                score=float(ranked.scores[place]),
-                probability=chance,
-                known=bool(ranked.known[place]),
-                rank=int(ranked.ranks[place]),
-            )
-            found.append(row)
-        return found
+
+def _number(names: Names, name: object) -> int:
+    if not isinstance(name, str):
+        raise no_name(names.kind, name)
+    number = names.get(name)
+    if number is None:
+        raise unknown_name(names.kind, name)
+    return number
 
 
 def _check_k(k: object) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ConfigError(f"k={k!r}: expected how many answers are wanted, 1 or more")
+
+
+def _shown(name: str) -> str:
+    """A name in a message: not longer than a line."""
+    return name if len(name) <= 80 else name[:77] + "..."

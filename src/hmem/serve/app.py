@@ -33,6 +33,7 @@ def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         news = app.state.news = News(service)
+        service.metrics.gauge("listeners", "Open streams of events.", lambda: news.listeners)
         loop = asyncio.get_running_loop()
         app.state.stop = lambda: loop.call_soon_threadsafe(news.close)
         news.start()  # which has the model loaded, too

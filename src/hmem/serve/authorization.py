@@ -1,4 +1,4 @@
-"""Who may write."""
+"""Which requests may write."""
 
 import hmac
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What the routes share: the desk they work at, and how their errors are documented."""
+"""What the routes share: the service they use, and how their errors are documented."""
 
 from typing import Annotated, Any
 

@@ -2,7 +2,8 @@
 
     {"error": {"code": "unknown_name", "message": "no entity \\"woolf\\"", "suggestion": ["wolf.n.01"]}}
 
-Codes are stable, messages are for people and may change. A suggestion is always a list of names, often empty.
+Codes are stable, messages may change. A suggestion is always a list of names, often empty. Where files lie on the
+server, and what to type there, is left out of messages.
 """
 
 import json
@@ -22,8 +23,11 @@ from hmem.errors import (
     DataError,
     EmptyNeighborhoodError,
     HMemError,
+    NoModelError,
     StoreError,
     UnknownNameError,
+    UntrainedRelationError,
+    word,
 )
 
 CODES = {  # every code, its status and what it says
@@ -53,23 +57,9 @@ logger = logging.getLogger("hmem.serve")
 class ApiError(HMemError):
     """An error with the code that clients are told."""
 
-    def __init__(self, code: str, message: str, suggestion: Sequence[str] = ()) -> None:
+    def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.suggestion = list(suggestion)
-
-    @property
-    def status(self) -> int:
-        return CODES[self.code][0]
-
-
-class UnknownError(UnknownNameError):
-    """A name that nobody has; which ones are like it is looked up by whoever tells the client."""
-
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f'no {kind} "{shown(name)}"')
-        self.kind = kind
-        self.name = name
 
 
 def shown(name: str) -> str:
@@ -82,15 +72,24 @@ def code_of(error: HMemError) -> str:
     match error:
         case ApiError():
             return error.code
+        case UntrainedRelationError():
+            return "not_trained"
         case UnknownNameError():
             return "unknown_name"
         case EmptyNeighborhoodError():
             return "no_facts"
         case ConfigError() | DataError():
             return "invalid"
+        case NoModelError():
+            return "no_model"
         case StoreError() | CheckpointError():
             return "store"
     return "internal"
+
+
+def worded(error: HMemError) -> str:
+    """A message for clients: files by their name alone, hints without what only the server's own machine can do."""
+    return word(error, lambda path: path.name, lambda hint: hint.text)
 
 
 def answer(code: str, message: str, suggestion: Sequence[str] = (), status: int | None = None) -> Response:
@@ -119,13 +118,12 @@ def install(app: FastAPI) -> None:
 
 async def _tell_library_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HMemError)
-    suggestion: Sequence[str] = error.suggestion if isinstance(error, ApiError) else ()
-    service = request.app.state.service
     if code_of(error) == "internal":
         logger.error("%s %s: %s", request.method, request.url.path, error)
-    if isinstance(error, UnknownError):
-        suggestion = await service.closest(error.kind, error.name)
-    return answer(code_of(error), service.without_paths(str(error)), suggestion)
+    suggestions: Sequence[str] = ()
+    if error.option is not None and isinstance(error, UnknownNameError):
+        suggestions = await request.app.state.service.closest(error.option, str(error.found))
+    return answer(code_of(error), worded(error), suggestions)
 
 
 async def _tell_validation_error(request: Request, error: Exception) -> Response:

@@ -1,21 +1,22 @@
-"""News of the knowledge base for whoever listens: server-sent events, whichever process wrote.
+"""News of the knowledge base for those that listen: server-sent events, whichever process wrote.
 
-Nothing is queued for anybody. A listener remembers the last moment it was told of, and is told what is different
+Nothing is queued. A listener remembers the last moment it was told of, and is told what is different
 since; the net of it, so that it is right however slow the listener was.
 """
 
 import asyncio
-import json
 import logging
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
+
+from fastapi.sse import ServerSentEvent
 
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.store.records import Names3
 from hmem.serve.errors import ApiError
-from hmem.serve.service import Model, Service
+from hmem.serve.service import Service
 
 MOST_TOLD = 100  # facts in one event
 RETRY = 2_000  # milliseconds after which a browser connects again
@@ -56,35 +57,33 @@ class News:
         """There may be something new: see now, not at the next turn."""
         self._hint.set()
 
-    async def listen(self, since: int | None) -> AsyncIterator[str]:
-        """The stream for one listener, from a moment on, or from now."""
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """A while in which one listener more is counted; refused if there are too many."""
         if self._listeners >= self._service.settings.most_listeners:
             raise ApiError("busy", f"{self._listeners} listeners already; close one of the open pages")
-        now = await self._service.read(lambda: self._service.store.moment)
-        return self._stream(now if since is None else min(since, now), self._service.model)
-
-    async def _stream(self, last: int, model: Model) -> AsyncIterator[str]:
-        if self._listeners >= self._service.settings.most_listeners:
-            return  # many came at once, and others were first
         self._listeners += 1
         try:
-            yield f"retry: {RETRY}\nid: {last}\n\n"
-            while not self._closed:
-                changed = self._changed  # taken before looking, so that nothing is missed in between
-                if await self._service.read(lambda: self._service.store.moment) != last:
-                    event = await self._service.read(partial(changes, self._service, last))
-                    last = event["moment"]
-                    yield message("facts", event)
-                if self._service.model is not model:
-                    model = self._service.model
-                    yield message("model", {"moment": last, "model": model.name, "status": model.status})
-                try:
-                    async with asyncio.timeout(self._service.settings.heartbeat):
-                        await changed.wait()
-                except TimeoutError:
-                    yield ": still here\n\n"
+            yield
         finally:
             self._listeners -= 1
+
+    async def events(self, since: int | None) -> AsyncIterator[ServerSentEvent]:
+        """What one listener is told, from a moment on, or from now."""
+        now = await self._service.read(lambda: self._service.store.moment)
+        last, model = now if since is None else min(since, now), self._service.model
+        yield ServerSentEvent(id=str(last), retry=RETRY)
+        while not self._closed:
+            changed = self._changed  # taken before looking, so that nothing is missed in between
+            if max(now, self._service.name_index.totals.moment) > last:
+                event = await self._service.read(partial(changes, self._service, last))
+                now = last = event["moment"]
+                yield ServerSentEvent(event="facts", id=str(last), data=event)
+            if self._service.model is not model:
+                model = self._service.model
+                told = {"moment": last, "model": model.name, "status": model.status}
+                yield ServerSentEvent(event="model", id=str(last), data=told)
+            await changed.wait()
 
     async def _watch(self) -> None:
         version: int | None = None
@@ -115,6 +114,7 @@ class News:
             self._wake()
 
     def _now(self) -> tuple[int, ModelLink | None]:
+        self._service.name_index.refresh()
         return self._service.store.moment, ModelLink.of(self._service.store)
 
     def _wake(self) -> None:
@@ -122,14 +122,10 @@ class News:
         self._changed = asyncio.Event()
 
 
-def message(event: str, data: dict[str, Any]) -> str:
-    """One event as it goes over the wire; JSON has no line breaks, whatever the names hold."""
-    return f"event: {event}\nid: {data['moment']}\ndata: {json.dumps(data)}\n\n"
-
-
 def changes(service: Service, since: int) -> dict[str, Any]:
     """What is different from a moment of the past, by name."""
-    found = service.store.changes_since(since, *service.name_index.counts())
+    totals = service.name_index.totals
+    found = service.store.changes_since(since, totals.entities, totals.relations)
     added, removed = found.added[:MOST_TOLD], found.removed[:MOST_TOLD]
     gone = service.name_index.named(removed)
     sources = {fact.source for fact in service.store.details(added)} | {_removed_by(service, fact) for fact in gone}

@@ -1,6 +1,6 @@
-"""Who is in the knowledge base: names, how many facts each has, and which names are like another.
+"""The names in a knowledge base: how many facts each has, and which names are like another.
 
-Kept current from the store's changes, so that looking somebody up costs the same whether much or little is known.
+Kept current from the store's changes, so that looking a name up costs the same in a large base as in a small one.
 """
 
 import threading
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from hmem.graph.names import Names
 from hmem.graph.triples import Triples
+from hmem.knowledge.session import unknown_name
 from hmem.knowledge.store.records import Changes, Names3
 from hmem.knowledge.store.store import Store
-from hmem.serve.errors import UnknownError
-from hmem.serve.search import Search
+from hmem.serve.search import MOST_LETTERS, Search
 
 NEAR = 3  # names that may have been meant
 
@@ -26,6 +27,16 @@ class Named:
     facts: int
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much there was at the last look."""
+
+    facts: int = 0
+    entities: int = 0
+    relations: int = 0
+    moment: int = 0
+
+
 class NameIndex:
     """The entities and relations of a store. Safe to use from several threads."""
 
@@ -34,6 +45,7 @@ class NameIndex:
         self._lock = threading.Lock()
         self._tables = {"entity": _Table(), "relation": _Table()}
         self._moment: int | None = None  # of the store, when it was last looked at
+        self.totals = Totals()  # replaced as a whole, so that it can be read without the lock
         self.refresh()
 
     def refresh(self) -> None:
@@ -42,11 +54,11 @@ class NameIndex:
             self._refresh()
 
     def check(self, kind: str, name: str) -> None:
-        """An UnknownError if nobody has that name."""
+        """An UnknownNameError if no entity or relation, whichever `kind` says, has that name."""
         with self._lock:
             self._refresh()
             if name not in self._tables[kind].ids:
-                raise UnknownError(kind, name)
+                raise unknown_name(kind, name)
 
     def has_entity(self, name: str) -> bool:
         with self._lock:
@@ -74,11 +86,6 @@ class NameIndex:
             table = self._tables["entity"]
             return [Named(table.names[number], int(table.counts[number])) for number in table.find(typed, limit)]
 
-    def counts(self) -> tuple[int, int]:
-        """How many entities and relations have been seen."""
-        with self._lock:
-            return len(self._tables["entity"].names), len(self._tables["relation"].names)
-
     def named(self, facts: Triples) -> list[Names3]:
         """Facts given by the numbers of the store."""
         with self._lock:
@@ -87,10 +94,10 @@ class NameIndex:
             return [(entities[head], relations[relation], entities[tail]) for head, relation, tail in facts.tolist()]
 
     def closest(self, kind: str, name: str) -> list[str]:
-        """A few names like one that nobody has."""
+        """A few names like one that is not there."""
         with self._lock:
-            table = self._tables[kind]
-            return [table.names[number] for number in table.search.alike(name, NEAR)]
+            names = Names(kind, self._tables[kind].names)
+        return names.closest(name[:MOST_LETTERS], NEAR)
 
     def _refresh(self) -> None:
         if self._store.moment == self._moment:
@@ -101,6 +108,8 @@ class NameIndex:
         relations.extend(changes.relations)
         self._count(changes)
         self._moment = changes.moment
+        facts = int(relations.counts.sum())
+        self.totals = Totals(facts, len(entities.names), len(relations.names), changes.moment)
 
     def _count(self, changes: Changes) -> None:
         for facts, sign in ((changes.added, 1), (changes.removed, -1)):

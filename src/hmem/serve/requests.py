@@ -1,16 +1,17 @@
 """What a client sends, as OpenAPI describes it. Unknown fields are refused: a misspelt one is a mistake."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
+from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
+from hmem.knowledge import results
 from hmem.serve.settings import LONGEST_NAME, MOST_FACTS, MOST_K, MOST_QUESTIONS
 
 WOLF: dict[str, JsonValue] = {"entity": "wolf.n.01", "relation": "_hyponym"}
 FACT: dict[str, JsonValue] = {"head": "dire_wolf.n.01", "relation": "_hypernym", "tail": "wolf.n.01"}
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Any text.")]
-EndOf = Literal["tail", "head"]
+EndOf = results.Direction
 Direction = Annotated[EndOf, Field(description="Which end is asked for: the tails of (entity, relation, ?), or heads.")]
 Count = Annotated[int, Field(ge=1, le=MOST_K, description="How many answers are wanted.")]
 Names3 = Annotated[list[Name], Field(min_length=3, max_length=3, description="Head, relation and tail.")]
@@ -25,13 +26,19 @@ class In(BaseModel):
 class QuestionIn(In):
     """One question: (entity, relation, ?), or with the direction "head" (?, relation, entity)."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{**WOLF, "direction": "tail", "k": 10, "known": False}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{**WOLF, "direction": "tail", "k": 10, "stored": False}]})
 
     entity: Name
     relation: Name
     direction: Direction = "tail"
     k: Count | None = None
-    known: Annotated[bool, Field(description="List stored answers too, marked as known.")] = False
+    stored: Annotated[
+        bool,
+        Field(
+            description="List stored answers too, marked as such.",
+            validation_alias=AliasChoices("stored", "known"),  # the second is what it was called before
+        ),
+    ] = False
 
 
 class QuestionsIn(In):
@@ -89,4 +96,4 @@ class FactsIn(In):
     model_config = ConfigDict(json_schema_extra={"examples": [{"facts": [FACT], "source": "me"}]})
 
     facts: Annotated[list[FactIn], Field(min_length=1, max_length=MOST_FACTS)]
-    source: Annotated[Name | None, Field(description="On whose word; kept with the facts.")] = None
+    source: Annotated[Name | None, Field(description="Where they come from; kept with the facts.")] = None

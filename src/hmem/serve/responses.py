@@ -26,7 +26,7 @@ Probability = Annotated[
         "those it was trained with."
     ),
 ]
-Known = Annotated[bool, Field(description="Whether the fact is stored. Then the score is what it would be if not.")]
+Stored = Annotated[bool, Field(description="Whether the fact is stored. Then the score is what it would be if not.")]
 
 
 class Out(BaseModel):
@@ -37,7 +37,7 @@ class Out(BaseModel):
 
 class ErrorOut(Out):
     code: Annotated[str, Field(description="Stable; for programs.", examples=["unknown_name"])]
-    message: Annotated[str, Field(description="For people.", examples=['no entity "woolf"'])]
+    message: Annotated[str, Field(description="One sentence, which may change.", examples=['no entity "woolf"'])]
     suggestion: Annotated[list[str], Field(description="Names that may have been meant.", examples=[["wolf.n.01"]])]
 
 
@@ -50,15 +50,15 @@ class AskedOut(Out):
     relation: str
     direction: EndOf
     k: int
-    known: bool
+    stored: bool
 
 
 class AnswerOut(Out):
     rank: Annotated[int, Field(description="From 1.")]
-    name: str
+    name: Annotated[str, Field(validation_alias="answer")]
     score: Score
     probability: Probability
-    known: Known
+    stored: Stored
 
 
 class AnswersOut(Out):
@@ -70,25 +70,14 @@ class PredictOut(Out):
     results: Annotated[list[AnswersOut], Field(description="One for each question, in the order asked.")]
 
 
-class ScoredOut(Out):
+class NamesOut(Out):
     head: str
     relation: str
     tail: str
-    score: Score
-    probability: Probability
-    rank: Annotated[int, Field(description="Among all answers to its question that are not stored.")]
-    known: Known
 
 
-class ScoreOut(Out):
-    results: list[ScoredOut]
-
-
-class MissingFactOut(Out):
+class MissingFactOut(NamesOut):
     rank: int
-    head: str
-    relation: str
-    tail: str
     score: Score
     probability: Probability
 
@@ -98,8 +87,17 @@ class MissingOut(Out):
     facts: list[MissingFactOut]
 
 
+class ScoredOut(MissingFactOut):
+    rank: Annotated[int, Field(description="Among all answers to its question that are not stored.")]
+    stored: Stored
+
+
+class ScoreOut(Out):
+    results: list[ScoredOut]
+
+
 class SimilarEntityOut(Out):
-    name: str
+    name: Annotated[str, Field(validation_alias="entity")]
     similarity: Annotated[float, Field(description="The cosine of the angle between the two vectors.")]
 
 
@@ -122,12 +120,9 @@ class ReasonOut(Out):
     share: Annotated[float, Field(description="Its part of all contributions, by size: from 0 to 1.")]
 
 
-class ExplainOut(Out):
-    head: str
-    relation: str
-    tail: str
+class ExplainOut(NamesOut):
     direction: EndOf
-    known: Known
+    stored: Stored
     score: Score
     probability: Probability
     total: float
@@ -146,10 +141,7 @@ class RemovedOut(Out):
     unchanged: Annotated[int, Field(description="Those that were not there.")]
 
 
-class FactOut(Out):
-    head: str
-    relation: str
-    tail: str
+class FactOut(NamesOut):
     source: str | None
     added_at: datetime
     confidence: float | None
@@ -224,7 +216,7 @@ class GraphOut(Out):
     token: Annotated[bool, Field(description="Whether that needs a token.")]
 
 
-class FiguresOut(Out):
+class MetricsOut(Out):
     split: str
     graph: str | None
     mrr: float | None
@@ -244,11 +236,11 @@ class ModelOut(Out):
     parameters: int
     entities: int
     relations: int
-    metrics: list[FiguresOut]
+    metrics: list[MetricsOut]
     calibration_error: float | None
     calibration_top_error: float | None
     trained_until: Annotated[int, Field(description="The last moment whose facts it was trained with.")]
-    newcomers: Annotated[int, Field(description="Entities with facts that came after training.")]
+    unseen: Annotated[int, Field(description="Entities with facts that came after training.")]
 
 
 class StatusOut(Out):

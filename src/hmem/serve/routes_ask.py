@@ -1,30 +1,17 @@
 """Questions: what is likely, how likely, and why."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from hmem.knowledge.explanation import Reason, Reasons
-from hmem.knowledge.session import Session
-from hmem.serve.batching import Question, check_entity, check_relation
+from hmem.knowledge.explanation import Reason
+from hmem.knowledge.results import Question
 from hmem.serve.context import TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import AboutIn, ExplainIn, PredictIn, QuestionIn, ScoreIn
-from hmem.serve.responses import (
-    AnswerOut,
-    AnswersOut,
-    AskedOut,
-    ExplainOut,
-    MissingFactOut,
-    MissingOut,
-    PredictOut,
-    ReasonOut,
-    ScoredOut,
-    ScoreOut,
-    SimilarEntityOut,
-    SimilarOut,
-)
+from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, ReasonOut, ScoreOut, SimilarOut
 from hmem.serve.settings import MOST_ANSWERS, STORED_EDGES
 
 K = 10  # answers, unless told otherwise
@@ -40,87 +27,48 @@ async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> Pr
     A stored answer is scored as if it were not stored. Questions of different requests that come at about the same
     time are answered in one pass.
     """
-    asked = [body] if isinstance(body, QuestionIn) else body.queries
+    several = [body] if isinstance(body, QuestionIn) else body.queries
     usual = K if isinstance(body, QuestionIn) or body.k is None else body.k
-    questions = [
-        Question(
-            entity=q.entity,
-            relation=q.relation,
-            direction=q.direction,
-            k=q.k or usual,
-            known=q.known,
-            most_edges=STORED_EDGES // len(asked),
-        )
-        for q in asked
-    ]
-    wanted = sum(question.k for question in questions)
-    if wanted > MOST_ANSWERS:
+    asked = [each.model_copy(update={"k": each.k or usual}) for each in several]
+    if (wanted := sum(each.k or 0 for each in asked)) > MOST_ANSWERS:
         raise ApiError("too_large", f"{wanted:,} answers are wanted, at most {MOST_ANSWERS:,} are given; ask for fewer")
-    results = [
-        AnswersOut(
-            query=AskedOut.model_validate(question), answers=[AnswerOut.model_validate(answer) for answer in found]
-        )
-        for question, found in zip(questions, await service.predict(questions), strict=True)
+    room = STORED_EDGES // len(asked)
+    questions = [
+        Question(**each.model_dump(exclude={"stored"}), new_only=not each.stored, most_edges=room) for each in asked
     ]
-    return PredictOut(results=results)
+    answers = await service.predict(questions)
+    results = [{"query": query, "answers": found} for query, found in zip(asked, answers, strict=True)]
+    return PredictOut.model_validate({"results": results})
 
 
 @router.post("/score", responses=ASKING)
 async def score(service: TheService, body: ScoreIn) -> ScoreOut:
     """How likely given facts are, each as if it were not stored."""
-
-    def judge(now: Session) -> list[ScoredOut]:
-        facts = [(head, relation, tail) for head, relation, tail in body.facts]
-        for head, relation, tail in facts:
-            check_entity(now, head)
-            check_relation(now, relation)
-            check_entity(now, tail)
-        return [ScoredOut.model_validate(each) for each in now.judge(facts, body.direction)]
-
-    return ScoreOut(results=await service.ask(judge))
+    facts = [(head, relation, tail) for head, relation, tail in body.facts]
+    return ScoreOut.model_validate({"results": await service.ask(lambda now: now.judge(facts, body.direction))})
 
 
 @router.post("/missing", responses=ASKING)
 async def missing(service: TheService, body: AboutIn) -> MissingOut:
     """The likeliest facts about an entity that are not stored, over all relations and both directions."""
-
-    def find(now: Session) -> list[MissingFactOut]:
-        check_entity(now, body.entity)
-        return [MissingFactOut.model_validate(each) for each in now.missing(body.entity, body.k)]
-
-    return MissingOut(entity=body.entity, facts=await service.ask(find))
+    found = await service.ask(lambda now: now.missing(body.entity, body.k))
+    return MissingOut.model_validate({"entity": body.entity, "facts": found})
 
 
 @router.post("/similar", responses=ASKING)
 async def similar(service: TheService, body: AboutIn) -> SimilarOut:
     """The entities whose vectors are most like that of this one."""
-
-    def find(now: Session) -> list[SimilarEntityOut]:
-        check_entity(now, body.entity)
-        return [
-            SimilarEntityOut(name=each.entity, similarity=each.similarity) for each in now.similar(body.entity, body.k)
-        ]
-
-    return SimilarOut(entity=body.entity, similar=await service.ask(find))
+    found = await service.ask(lambda now: now.similar(body.entity, body.k))
+    return SimilarOut.model_validate({"entity": body.entity, "similar": found})
 
 
 @router.post("/explain", responses=ASKING)
 async def explain(service: TheService, body: ExplainIn) -> ExplainOut:
     """Why a fact is likely or not: the stored facts that speak for it, and how much each contributes."""
-
-    def find(now: Session) -> Reasons:
-        check_entity(now, body.head)
-        check_relation(now, body.relation)
-        check_entity(now, body.tail)
-        return now.explain(body.head, body.relation, body.tail, body.direction)
-
-    found = await service.ask(find)
+    found = await service.ask(lambda now: now.explain(body.head, body.relation, body.tail, body.direction))
     return ExplainOut(
-        head=body.head,
-        relation=body.relation,
-        tail=body.tail,
-        direction=body.direction,
-        known=found.known,
+        **body.model_dump(exclude={"k"}),
+        stored=found.stored,
         score=found.score,
         probability=found.probability,
         total=found.total,
@@ -132,27 +80,15 @@ def lines_of(found: Sequence[Reason], k: int) -> list[ReasonOut]:
     """The k lines that matter most, in their order, and one for all others."""
     everything = sum(abs(each.contribution) for each in found) or 1.0
     chosen = sorted(range(len(found)), key=lambda place: -abs(found[place].contribution))[:k]
-    lines = [
-        ReasonOut(
-            kind=found[place].kind,
-            text=found[place].text,
-            facts=[list(fact) for fact in found[place].facts],
-            weight=found[place].weight,
-            contribution=found[place].contribution,
-            share=abs(found[place].contribution) / everything,
-        )
-        for place in sorted(chosen)
-    ]
+    lines = [_line(found[place], everything) for place in sorted(chosen)]
     others = [found[place] for place in set(range(len(found))).difference(chosen)]
     if others:
-        lines.append(
-            ReasonOut(
-                kind="others",
-                text=f"{len(others):,} others",
-                facts=[],
-                weight=None,
-                contribution=sum(each.contribution for each in others),
-                share=sum(abs(each.contribution) for each in others) / everything,
-            )
-        )
+        rest = Reason(kind="others", facts=(), contribution=sum(each.contribution for each in others))
+        share = sum(abs(each.contribution) for each in others) / everything
+        lines.append(_line(rest, everything, text=f"{len(others):,} others", share=share))
     return lines
+
+
+def _line(reason: Reason, everything: float, **more: object) -> ReasonOut:
+    share = abs(reason.contribution) / everything
+    return ReasonOut.model_validate({**asdict(reason), "text": reason.text, "share": share, **more})

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from hmem.knowledge.base import facts_of
+from hmem.knowledge.session import unknown_name
 from hmem.knowledge.store.records import Names3, StoredFact
 from hmem.serve.context import TheService, failures
-from hmem.serve.errors import UnknownError
 from hmem.serve.requests import EndOf
-from hmem.serve.responses import EntitiesOut, NamedOut, NeighborOut, NeighborsOut
+from hmem.serve.responses import EntitiesOut, FactOut, NamedOut, NeighborOut, NeighborsOut
 from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
-from hmem.serve.weights import memory_weights
 
 MOST_NEIGHBORS = 10_000  # facts of an entity that are looked at
 NameQuery = Query(min_length=1, max_length=LONGEST_NAME)
@@ -37,6 +37,7 @@ async def find_entities(
     return EntitiesOut(entities=some, more=len(found) > limit)
 
 
+@router.get("/neighbours", include_in_schema=False)  # as it was called before
 @router.get("/neighbors", responses=failures("unknown_name", "not_trained", "no_model"))
 async def list_neighbors(
     service: TheService,
@@ -54,7 +55,7 @@ async def list_neighbors(
     weights: dict[Names3, float] = {}
     if relation is not None:
         asked = relation
-        weights = await service.ask(lambda now: memory_weights(now, entity, asked, direction))
+        weights = await service.ask(lambda now: now.memory_weights(entity, asked, direction))
         facts.sort(key=lambda fact: -weights.get(fact.names, -1.0))
     return NeighborsOut(
         entity=entity,
@@ -62,12 +63,7 @@ async def list_neighbors(
         total=total,
         facts=[
             NeighborOut(
-                head=fact.head,
-                relation=fact.relation,
-                tail=fact.tail,
-                source=fact.source,
-                added_at=fact.added_at,
-                confidence=fact.confidence,
+                **FactOut.model_validate(fact).model_dump(),
                 role="head" if fact.head == entity else "tail",
                 weight=weights.get(fact.names),
             )
@@ -80,7 +76,5 @@ def _facts_of(service: Service, entity: str, limit: int) -> tuple[list[StoredFac
     if not service.name_index.has_entity(entity):
         if service.model.has_entity(entity):  # met in training, and nothing is stored about it
             return [], 0
-        raise UnknownError("entity", entity)
-    facts = list(service.store.listing(head=entity, limit=limit))
-    facts += [fact for fact in service.store.listing(tail=entity, limit=limit) if fact.head != entity]
-    return facts, service.name_index.facts_of(entity)
+        raise unknown_name("entity", entity)
+    return facts_of(service.store, entity, limit), service.name_index.facts_of(entity)

@@ -11,7 +11,7 @@ from hmem.serve.authorization import check_write
 from hmem.serve.context import TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn
-from hmem.serve.responses import AddedOut, FactOut, FactsOut, HistoryOut, PastFactOut, RemovedOut
+from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut
 from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
 
@@ -50,7 +50,7 @@ async def list_facts(
         return list(store.listing(head=head, relation=relation, tail=tail, as_of=when, limit=limit + 1, offset=offset))
 
     found = await service.read(look)
-    return FactsOut(facts=[FactOut.model_validate(fact) for fact in found[:limit]], more=len(found) > limit)
+    return FactsOut.model_validate({"facts": found[:limit], "more": len(found) > limit})
 
 
 @router.get("/history", responses=failures("unknown_name"))
@@ -64,7 +64,7 @@ async def list_history(
         return service.store.history(head=head, relation=relation, tail=tail, limit=limit + 1)
 
     found = await service.read(look)
-    return HistoryOut(facts=[PastFactOut.model_validate(fact) for fact in found[:limit]], more=len(found) > limit)
+    return HistoryOut.model_validate({"facts": found[:limit], "more": len(found) > limit})
 
 
 @router.post("/facts", status_code=201, dependencies=[Depends(check_write)], responses=WRITING)
@@ -85,21 +85,21 @@ async def add_facts(request: Request, service: TheService, body: FactsIn) -> Add
     "/facts", dependencies=[Depends(check_write)], responses=failures("unknown_name", "unauthorized", "writes_off")
 )
 async def remove_facts(request: Request, service: TheService, body: FactsIn) -> RemovedOut:
-    """Remove facts, all in one write. The file remembers them, and on whose word they went."""
+    """Remove facts, all in one write. The file remembers them, and which source removed them."""
     names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
 
-    def check() -> None:
+    def write(store: Store) -> Written:
         for head, relation, tail in names:
             _check(service, head, relation, tail)
+        return store.remove(names, source=body.source)
 
-    await service.read(check)
-    written = await service.write(lambda store: store.remove(names, source=body.source))
+    written = await service.write(write)
     request.app.state.news.look()
     return RemovedOut(moment=written.moment, removed=len(written.changed), unchanged=written.unchanged)
 
 
 def parse_time(text: str) -> datetime | int:
-    """A moment by its number, or a time; without a zone it is UTC, since nobody knows what is local to a server."""
+    """A moment by its number, or a time; without a zone it is UTC, whatever is local to the server."""
     if text.isascii() and text.isdecimal():
         return min(int(text), MOST_OFFSET)
     try:

@@ -1,11 +1,11 @@
-"""What is in the knowledge base: the whole, its names, and who is next to whom."""
+"""What is in the knowledge base: the whole, its model and its relations."""
 
 from fastapi import APIRouter
 
 from hmem.evaluation.metrics import ALIASES
 from hmem.knowledge.session import Session
 from hmem.serve.context import TheService, failures
-from hmem.serve.responses import AttachedOut, FiguresOut, GraphOut, ModelOut, RelationOut, RelationsOut
+from hmem.serve.responses import AttachedOut, GraphOut, MetricsOut, ModelOut, RelationOut, RelationsOut
 from hmem.serve.service import Service
 
 router = APIRouter(tags=["graph"])
@@ -84,21 +84,21 @@ def _describe(now: Session) -> ModelOut:
         parameters=sum(parameter.numel() for parameter in saved.model.parameters()),
         entities=len(saved.vocab.entities),
         relations=len(saved.vocab.relations),
-        metrics=[_figures(report) for report in reports if isinstance(report, dict)],
+        metrics=[_metrics(report) for report in reports if isinstance(report, dict)],
         calibration_error=calibration.get("error"),
         calibration_top_error=calibration.get("top_error"),
         trained_until=now.model_link.trained_until,
-        newcomers=len(now.live.newcomers()),
+        unseen=len(now.live.unseen()),
     )
 
 
-def _figures(report: dict[str, object]) -> FiguresOut:
+def _metrics(report: dict[str, object]) -> MetricsOut:
     protocols = report.get("protocols")
     everything = protocols.get("all") if isinstance(protocols, dict) else None
     values = everything if isinstance(everything, dict) else {}
     found = {name: values.get(key) for name, key in ALIASES.items()}
     graph = report.get("graph")
-    return FiguresOut(
+    return MetricsOut(
         split=str(report.get("split", "")),
         graph=None if graph is None else str(graph),
         mrr=found["mrr"],

@@ -1,13 +1,16 @@
 """Is it alive, is it ready, how is it doing, and what is new."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.responses import PlainTextResponse, Response
 
 from hmem.serve.context import TheService, failures, text_and_failures
 from hmem.serve.errors import ApiError
 from hmem.serve.events import News
+from hmem.serve.metrics import MEDIA_TYPE
 from hmem.serve.responses import ReadyOut, StatusOut
 
 router = APIRouter(tags=["status"])
@@ -37,41 +40,35 @@ async def ready(service: TheService) -> ReadyOut:
     response_class=PlainTextResponse,
     responses=text_and_failures("text/plain", "Prometheus' text format."),
 )
-async def metrics(request: Request, service: TheService) -> Response:
-    """Counters and figures for Prometheus."""
-    counts = await service.read(service.store.count)
+async def metrics(service: TheService) -> Response:
+    """Counters and gauges for Prometheus."""
+    return Response(service.metrics.text(), media_type=MEDIA_TYPE)
+
+
+async def _listen(
+    request: Request,
+    last_event_id: Annotated[str, Header(max_length=40, description="The last moment that was told of.")] = "",
+    since: Annotated[int | None, Query(ge=0, description="The same, for clients that cannot send headers.")] = None,
+) -> AsyncIterator[AsyncIterator[ServerSentEvent]]:
     news: News = request.app.state.news
-    text = service.metrics.text(
-        {
-            "facts": ("Facts stored.", counts["facts"]),
-            "entities": ("Entities ever named.", counts["entities"]),
-            "relations": ("Relations ever named.", counts["relations"]),
-            "moment": ("The number of the last write.", counts["moments"]),
-            "waiting_questions": ("Questions in the queue.", service.batcher.waiting),
-            "listeners": ("Open streams of events.", news.listeners),
-            "model_ready": ("1 if the model is loaded.", float(service.model.status == "ready")),
-        }
-    )
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+    if last_event_id.isascii() and last_event_id.isdecimal():
+        since = int(last_event_id)
+    with news.listening():
+        yield news.events(since)
 
 
 @router.get(
     "/events",
-    response_class=StreamingResponse,
+    response_class=EventSourceResponse,
     responses=text_and_failures("text/event-stream", "Server-sent events."),
 )
 async def events(
-    request: Request,
-    last_event_id: Annotated[str, Header(max_length=40, description="The last moment that was told of.")] = "",
-    since: Annotated[int | None, Query(ge=0, description="The same, for those who cannot send headers.")] = None,
-) -> StreamingResponse:
+    stream: Annotated[AsyncIterator[ServerSentEvent], Depends(_listen)],
+) -> AsyncIterator[ServerSentEvent]:
     """What changes from now on, or since a moment, whichever process writes it.
 
     `event: facts` tells which facts came and went, `event: model` that another model answers. Every 15 seconds of
     silence there is a comment.
     """
-    news: News = request.app.state.news
-    if last_event_id.isascii() and last_event_id.isdecimal():
-        since = int(last_event_id)
-    stream = await news.listen(since)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    async for event in stream:
+        yield event

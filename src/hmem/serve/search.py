@@ -1,27 +1,25 @@
-"""Find a name as it is typed: by its beginning, by the beginning of a word in it, by any part, by a word that is one
-slip of the finger away, or by likeness.
+"""Find a name as it is typed: by its beginning, by the beginning of a word in it, by any part, or by a word that begins
+almost like that.
 
 Case, accents and punctuation do not count. Names are kept as one long text of their letters and digits, so that looking
-through a hundred thousand of them takes a few milliseconds without an index that would have to be kept current.
+through a hundred thousand of them takes a few milliseconds without an index that would have to be kept current; a word
+that is misspelt takes a tenth of a second. Names like a whole other one are found by `hmem.graph.names.Names.closest`.
 """
 
-import difflib
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
+from rapidfuzz import fuzz, process
 
 BLOCK = 4_096  # names whose text is made anew when one is added
-MOST_LETTERS = 200  # of what was typed; nobody types more
+MOST_LETTERS = 200  # of what was typed that are looked at
 MOST_OF_A_KIND = 4_000  # matches that are put in order
-SHORTLIST = 50  # names that are compared letter by letter
-LEAST_ALIKE = 0.15  # of their groups of three letters
-SHORTEST, LONGEST = 3, 20  # letters in which a slip is looked for
-LAST = 9  # what is found by a slip comes after all that is found as it was typed
-END, WORD = "\n", "\t"  # before each name, and before each word in it
+LAST = 200  # what is misspelt comes after all that is found as it was typed, the more alike the earlier
+MISSPELT = 75  # percent of the letters that a misspelt beginning has in common with the right one
+END, WORD, SPLIT = "\n", "\t", "\r"  # before each name, before each word, and between a name in one word and its words
 
 
 class Search:
@@ -46,36 +44,18 @@ class Search:
         """The numbers of the best `limit` names for what was typed, of equally good ones the weightiest first."""
         typed = typed[:MOST_LETTERS]
         wanted = letters(typed)
-        kind_of: dict[int, int] = {}
-        for kind, text in enumerate((f"{END}{WORD}{wanted}{END}", f"{END}{WORD}{wanted}", f"{WORD}{wanted}", wanted)):
+        kind_of: dict[int, float] = {}
+        for kind, text in enumerate((f"{END}{WORD}{wanted}{SPLIT}", f"{END}{WORD}{wanted}", f"{WORD}{wanted}", wanted)):
             found = self._with(text) if wanted else self._as_typed(typed)
             for number in islice(found, MOST_OF_A_KIND):
                 kind_of.setdefault(number, kind)
             if len(kind_of) >= limit:
                 break
-        if len(kind_of) < limit and (slipped := slips(wanted)) is not None:
-            for number in islice(self._matching(slipped), MOST_OF_A_KIND):
-                kind_of.setdefault(number, LAST)
-        best = sorted(kind_of, key=lambda n: (kind_of[n], -weights[n], self._names[n]))[:limit]
-        if len(best) < limit:
-            best += [number for number in self.alike(typed, limit) if number not in kind_of][: limit - len(best)]
-        return best
-
-    def alike(self, typed: str, limit: int) -> list[int]:
-        """The numbers of the names most like what was typed, by the groups of three letters they share."""
-        wanted = letters(typed[:MOST_LETTERS])
-        pieces = trigrams(wanted)
-        if not pieces or not self._blocks:
-            return []
-        shares = np.concatenate([block.shares(pieces) for block in self._blocks])
-        some = np.argsort(-shares, kind="stable")[:SHORTLIST]
-        near = [int(number) for number in some if shares[number] > LEAST_ALIKE]
-        alike = {n: difflib.SequenceMatcher(None, wanted, letters(self._names[n])).ratio() + shares[n] for n in near}
-        return sorted(near, key=lambda number: (-alike[number], self._names[number]))[:limit]
-
-    def _matching(self, pattern: re.Pattern[str]) -> Iterator[int]:
-        for block in self._blocks:
-            yield from block.matching(pattern)
+        if wanted and len(kind_of) < limit:
+            for block in self._blocks:
+                for number, alike in block.misspelt(wanted):
+                    kind_of.setdefault(number, LAST - alike)
+        return sorted(kind_of, key=lambda n: (kind_of[n], -weights[n], self._names[n]))[:limit]
 
     def _with(self, text: str) -> Iterator[int]:
         for block in self._blocks:
@@ -91,38 +71,26 @@ class _Block:
 
     def __init__(self, first: int, names: Sequence[str]) -> None:
         self.first = first
-        whole = [f"{END}{WORD}{letters(name)}" for name in names]  # \n\ttimberwolfn01
-        split = [END + "".join(f"{WORD}{word}" for word in words(name)) for name in names]  # \n\ttimber\twolf\tn\t01
-        self._texts = [("".join(texts) + END, _starts(texts)) for texts in (whole, split)]
-        padded = [f" {letters(name)} " for name in names]  # a blank stands for either end, as in `trigrams`
-        self._codes = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32)
-        self._ends = np.cumsum([len(text) for text in padded])
-        self._sizes = np.array([max(1, len(text) - 2) for text in padded])
+        texts = [_searched(name) for name in names]
+        self._text = "".join(texts) + END
+        self._starts: Int[np.ndarray, " n"] = np.cumsum([0, *map(len, texts)])  # of each name, and the end
 
     def containing(self, wanted: str) -> Iterator[int]:
-        """The names with this text in one of their two forms; some of them twice."""
-        for text, starts in self._texts:
-            at = text.find(wanted)
-            while at >= 0:
-                number = int(np.searchsorted(starts, at, side="right")) - 1
-                yield self.first + number
-                at = text.find(wanted, int(starts[number + 1])) if number + 1 < len(starts) else -1
+        """The names with this text."""
+        at = self._text.find(wanted)
+        while at >= 0:
+            number = int(np.searchsorted(self._starts, at, side="right")) - 1
+            yield self.first + number
+            at = self._text.find(wanted, int(self._starts[number + 1]))
 
-    def matching(self, pattern: re.Pattern[str]) -> Iterator[int]:
-        """The names with a word that matches; some of them twice."""
-        text, starts = self._texts[-1]
-        for found in pattern.finditer(text):
-            yield self.first + int(np.searchsorted(starts, found.start(), side="right")) - 1
-
-    def shares(self, pieces: set[str]) -> Float[np.ndarray, " n"]:
-        """Which part of its groups of three letters each name has in common with the wanted ones."""
-        common, codes = np.zeros(len(self._ends)), self._codes
-        for piece in pieces:
-            first, second, third = (ord(letter) for letter in piece)
-            at = np.flatnonzero((codes[:-2] == first) & (codes[1:-1] == second) & (codes[2:] == third))
-            common[np.unique(np.searchsorted(self._ends, at, side="right"))] += 1
-        shares: Float[np.ndarray, " n"] = common / (len(pieces) + self._sizes - common)
-        return shares
+    def misspelt(self, wanted: str) -> Iterator[tuple[int, float]]:
+        """The names with a word that begins almost like this, and how much alike that is, in percent."""
+        starts = self._starts.tolist()
+        texts = [self._text[start:end] for start, end in pairwise(starts)]
+        alike = process.extract(
+            f"{WORD}{wanted}", texts, scorer=fuzz.partial_ratio, score_cutoff=MISSPELT, limit=MOST_OF_A_KIND
+        )
+        return ((self.first + place, score) for _, score, place in alike)
 
 
 def letters(name: str) -> str:
@@ -141,30 +109,6 @@ def plain(name: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(each))
 
 
-def slips(wanted: str) -> re.Pattern[str] | None:
-    """Words that begin as `wanted` does but for one letter left out, too many or wrong, or two in the wrong order.
-
-    The first letter is taken for right, unless it was swapped with the second; None where too little was typed to tell.
-    """
-    if not SHORTEST <= len(wanted) <= LONGEST:
-        return None
-    first, rest, some = re.escape(wanted[0]), wanted[1:], f"[^{END}{WORD}]"
-    forms = {f"{re.escape(rest[:at])}{some}{re.escape(rest[at:])}" for at in range(len(rest) + 1)}
-    forms |= {f"{re.escape(rest[:at])}{some}{re.escape(rest[at + 1 :])}" for at in range(len(rest) - 1)}
-    forms |= {re.escape(rest[:at] + rest[at + 1] + rest[at] + rest[at + 2 :]) for at in range(len(rest) - 1)}
-    if len(wanted) > SHORTEST:
-        forms |= {re.escape(rest[:at] + rest[at + 1 :]) for at in range(len(rest))}
-    swapped = re.escape(wanted[1] + wanted[0] + wanted[2:])
-    return re.compile(f"{WORD}(?:{first}(?:{'|'.join(sorted(forms))})|{swapped})")
-
-
-def trigrams(text: str) -> set[str]:
-    """Its groups of three letters, where a blank stands before the first and after the last."""
-    padded = f" {text} " if text else ""
-    return {padded[start : start + 3] for start in range(len(padded) - 2)}
-
-
-def _starts(texts: Sequence[str]) -> Int[np.ndarray, " n"]:
-    """Where each of several texts begins when they stand one after the other."""
-    starts: Int[np.ndarray, " n"] = np.cumsum([0, *map(len, texts[:-1])])
-    return starts
+def _searched(name: str) -> str:
+    """What is searched for a name: all its letters in one word, and then its words."""
+    return f"{END}{WORD}{letters(name)}{SPLIT}" + "".join(f"{WORD}{word}" for word in words(name))

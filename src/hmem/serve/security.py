@@ -40,9 +40,9 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, routes: frozenset[str]) -> None:
         self.app = app
-        self.settings = settings
+        self.timeout, self.hosts = settings.timeout, settings.hosts
         self.metrics = metrics
-        self.routes = routes  # the addresses that are counted by name; a stranger's would be without end
+        self.routes = routes  # the addresses that are counted by name; those a client makes up would be without end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,7 +65,7 @@ class Guard:
             await send(message)
 
         try:
-            check_host(Headers(scope=scope), self.settings)
+            check_host(Headers(scope=scope), self.hosts)
             check_origin(scope["method"], Headers(scope=scope))
             body = await self._body(Headers(scope=scope), receive)
             await self.app(scope, _replay(body, receive), send_with_headers)
@@ -90,7 +90,7 @@ class Guard:
             raise _too_long()
         body = bytearray()
         try:
-            async with asyncio.timeout(self.settings.timeout):
+            async with asyncio.timeout(self.timeout):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
@@ -101,16 +101,13 @@ class Guard:
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            raise ApiError("timeout", f"the request did not arrive within {self.settings.timeout:g} s") from None
+            raise ApiError("timeout", f"the request did not arrive within {self.timeout:g} s") from None
 
 
-def check_host(headers: Headers, settings: Settings) -> None:
+def check_host(headers: Headers, hosts: frozenset[str] | None) -> None:
     """Refuse what is addressed to a name that is not ours."""
-    known = settings.known_hosts
-    if known is None:
-        return
     host = headers.get("host", "")
-    if host_name(host) not in known:
+    if hosts is not None and host_name(host) not in hosts:
         raise ApiError(
             "forbidden",
             f'this server is not known as "{host[:80]}"; reach it as 127.0.0.1 or localhost, or start it with '

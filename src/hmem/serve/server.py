@@ -1,4 +1,4 @@
-"""Run the application until somebody stops it."""
+"""Run the application until it is stopped."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ FEWEST, MOST = 16, 1_000  # connections at once, whatever the system allows
 class Connection(H11Protocol):
     """A connection that is closed if no whole request comes, or if there are too many already.
 
-    Otherwise clients that say nothing, or never finish saying it, would keep everybody else out.
+    Otherwise clients that say nothing, or never finish saying it, would keep all others out.
     """
 
     most: int = MOST
@@ -102,7 +102,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
-        bound.listen(BACKLOG)  # whoever connects from now on waits until the application is there
+        bound.listen(BACKLOG)  # a client that connects from now on waits until the application is there
     except OSError as error:
         bound.close()
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""The knowledge base as the routes see it: everything that may take a while is done in a thread of its own.
+"""The knowledge base as the routes see it: everything that may take a while is done in another thread.
 
 questions   one thread owns the model (hmem.serve.batching)
 reads       a few threads and a connection of their own, so that they wait neither for the model nor for writes
@@ -19,11 +19,12 @@ from jaxtyping import Bool
 from hmem.errors import HMemError
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.model_link import ModelLink
+from hmem.knowledge.results import Question
 from hmem.knowledge.session import Session
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model as SavedModel
-from hmem.serve.batching import Answers, Batcher, Question
-from hmem.serve.errors import ApiError
+from hmem.serve.batching import Answers, Batcher
+from hmem.serve.errors import ApiError, worded
 from hmem.serve.metrics import Metrics
 from hmem.serve.name_index import NameIndex
 from hmem.serve.settings import PATIENCE, Settings
@@ -37,12 +38,12 @@ logger = logging.getLogger("hmem.serve")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """What is known of the model at this moment, without asking it."""
+    """The state of the model at this moment, to be read without waiting for it."""
 
     status: Literal["none", "loading", "ready", "trouble"]
     link: ModelLink | None = None
     saved: SavedModel | None = None
-    is_known: Bool[np.ndarray, " E"] | None = None  # the entities that training met
+    is_trained: Bool[np.ndarray, " E"] | None = None  # of its entities, which ones training met
     trouble: str = ""
 
     @property
@@ -51,11 +52,11 @@ class Model:
         return None if self.link is None else self.link.folder.name
 
     def is_new(self, name: str) -> bool:
-        """Whether an entity came after the model was trained; nobody is new without a model."""
-        if self.saved is None or self.is_known is None:
+        """Whether an entity came after the model was trained; none is new without a model."""
+        if self.saved is None or self.is_trained is None:
             return False
         number = self.saved.vocab.entities.get(name)
-        return number is None or not bool(self.is_known[number])
+        return number is None or not bool(self.is_trained[number])
 
     def has_entity(self, name: str) -> bool:
         return self.saved is not None and name in self.saved.vocab.entities
@@ -78,7 +79,7 @@ class Service:
                 path,
             )
         self.name_index = NameIndex(self.store)
-        self.model = Model("loading")  # until somebody has looked whether there is one
+        self.model = Model("loading")  # until it is clear whether there is one
         self.model_changed: Callable[[], object] = lambda: None  # called after that, in any thread
         self._readers = ThreadPoolExecutor(READERS, "hmem-read")
         self._writers = ThreadPoolExecutor(1, "hmem-write")
@@ -86,6 +87,15 @@ class Service:
         self.batcher = Batcher(
             self.kb, window=settings.window, most_waiting=settings.most_waiting, observe=self.metrics.batch
         )
+        for name, meaning, read in (
+            ("facts", "Facts stored.", lambda: self.name_index.totals.facts),
+            ("entities", "Entities ever named.", lambda: self.name_index.totals.entities),
+            ("relations", "Relations ever named.", lambda: self.name_index.totals.relations),
+            ("moment", "The number of the last write.", lambda: self.name_index.totals.moment),
+            ("waiting_questions", "Questions in the queue.", lambda: self.batcher.waiting),
+            ("model_ready", "1 if the model is loaded.", lambda: self.model.status == "ready"),
+        ):
+            self.metrics.gauge(name, meaning, read)
 
     def close(self) -> None:
         is_idle = self.batcher.close(PATIENCE)
@@ -110,7 +120,7 @@ class Service:
         return await self._wait(self.batcher.call(function))
 
     async def read(self, function: Callable[[], T]) -> T:
-        """What a function finds in `store` or `directory`."""
+        """What a function finds in `store` or `name_index`."""
         if self._reads >= MOST_READS:
             raise ApiError("busy", f"{self._reads:,} requests are waiting already; try again in a moment")
         self._reads += 1
@@ -120,19 +130,25 @@ class Service:
             self._reads -= 1
 
     async def write(self, function: Callable[[Store], T]) -> T:
-        """What a function does to the store. Once begun it is finished, even if nobody waits for it any more."""
+        """What a function does to the store. Once begun it is finished, even if its caller has given up."""
         if self.writer is None:
             raise ApiError("writes_off", "this server does not accept writes")
         if self._writes >= MOST_WRITES:
             raise ApiError("busy", f"{self._writes:,} writes are waiting already; try again in a moment")
         self._writes += 1
+
+        def run(writer: Store) -> T:
+            written = function(writer)
+            self.name_index.refresh()
+            return written
+
         try:
-            return await self._wait(self._writers.submit(function, self.writer), "; the write may still be carried out")
+            return await self._wait(self._writers.submit(run, self.writer), "; the write may still be carried out")
         finally:
             self._writes -= 1
 
     async def closest(self, kind: str, name: str) -> list[str]:
-        """A few names like one that nobody has."""
+        """A few names like one that is not there."""
         return await self.read(lambda: self.name_index.closest(kind, name))
 
     async def _wait(self, future: "Future[T]", warning: str = "") -> T:
@@ -145,7 +161,7 @@ class Service:
     # The model
 
     def load_model(self, link: ModelLink | None) -> None:
-        """Have the attached model loaded before somebody asks; `model` tells how far that is."""
+        """Have the attached model loaded before the first question; `model` tells how far that is."""
         if link is None:
             self._set_model(Model("none"))
             return
@@ -153,27 +169,18 @@ class Service:
         self.batcher.call(self._take_model).add_done_callback(self._look_for_trouble)
 
     def _take_model(self, session: Session) -> None:
-        session.predictor.vectors.current()  # newcomers are placed now, not at the first question
-        is_known = session.saved.model.is_trained.cpu().numpy()
-        self._set_model(Model("ready", session.model_link, session.saved, is_known))
+        session.predictor.vectors.current()  # unseen entities are placed now, not at the first question
+        is_trained = session.saved.model.is_trained.cpu().numpy()
+        self._set_model(Model("ready", session.model_link, session.saved, is_trained))
 
     def _look_for_trouble(self, loading: "Future[None]") -> None:
         error = None if loading.cancelled() else loading.exception()
         if error is None:
             return
         logger.error("the model cannot be used: %s", error)
-        said = self.without_paths(str(error)) if isinstance(error, HMemError) else "an internal error, see the log"
+        said = worded(error) if isinstance(error, HMemError) else "an internal error, see the log"
         self._set_model(Model("trouble", self.model.link, trouble=said))
 
     def _set_model(self, model: Model) -> None:
         self.model = model
         self.model_changed()
-
-    def without_paths(self, message: str) -> str:
-        """A message of the library for people elsewhere: where files lie on this machine is not their concern."""
-        places = [self.store.path.resolve(), self.store.path]
-        if self.model.link is not None:
-            places.insert(0, self.model.link.folder)
-        for place in places:
-            message = message.replace(str(place), place.name)
-        return message

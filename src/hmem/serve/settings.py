@@ -1,4 +1,4 @@
-"""How a knowledge base is served: who may write, under which names it is reached, and how much is too much."""
+"""How a knowledge base is served: what may be written, under which names it is reached, how much is too much."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -24,13 +24,12 @@ class Settings:
 
     host: str = "127.0.0.1"  # the address to listen on
     token: str | None = None  # that a write must show
-    allow_writes: bool = False  # from this machine, to whoever reaches the port, without a token
+    allow_writes: bool = False  # by any program that reaches the port, without a token
     host_names: frozenset[str] = frozenset()  # under which it may be reached besides the loopback ones
     device: str = "cpu"
     timeout: float = 30.0  # seconds a request may take
     window: float = 0.002  # seconds in which single questions are gathered
     poll: float = 0.2  # seconds between two looks for what other processes have written
-    heartbeat: float = 15.0  # seconds of silence in a stream of events
     most_waiting: int = 1_024  # questions in the queue; beyond, a request is turned away
     most_listeners: int = 100  # streams of events at once
 
@@ -51,7 +50,7 @@ class Settings:
         return self.token is not None or self.allow_writes
 
     @property
-    def known_hosts(self) -> frozenset[str] | None:
+    def hosts(self) -> frozenset[str] | None:
         """The names a request may be addressed to; None for any.
 
         On a loopback address the check keeps out pages from elsewhere that have their own name point here.

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from hmem.knowledge.store.as_dataset import is_knowledge_base
 from hmem.cli.transfer import read
 from hmem.config import load_toml
 from hmem.errors import HMemError, StoreError
 from hmem.graph.readers.read import read_table
 from hmem.graph.registry import load_dataset
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.store.as_dataset import is_knowledge_base
 from hmem.knowledge.store.store import Store
 from hmem.reproduction.results import append_line, read_lines
 from tests.cli.conftest import Command, command, one_thread  # noqa: F401

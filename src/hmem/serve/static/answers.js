@@ -43,7 +43,7 @@ export class Answers {
   }
 
   /**
-   * `rows` are [{fact, name, rank, score, probability, known}], best first. `question` is a string that differs between
+   * `rows` are [{fact, name, rank, score, probability, stored}], best first. `question` is text that differs between
    * questions: within the same one, rows move and show by how much. `entity` is the name that need not be repeated.
    */
   show(rows, { question, entity, missing, k }) {
@@ -101,11 +101,11 @@ export class Answers {
       el("span", { class: "rank" }, String(row.rank)),
       el("span", { class: "what" }, missing ? factLine(row.fact, entity) : nameSpan(row.name)),
       el("span", { class: `change ${way === "down" ? "" : "up"}`, role: label && "img", "aria-label": label }, change),
-      el("span", { class: "known" }, row.known ? "known" : ""),
+      el("span", { class: "stored" }, row.stored ? "stored" : ""),
       el("span", { class: "value" }, scale.value(row)),
       el("span", { class: scale.calibrated ? "bar" : "bar relative", "aria-hidden": "true" }, bar),
     );
-    item.classList.toggle("is-known", Boolean(row.known));
+    item.classList.toggle("is-stored", Boolean(row.stored));
   }
 
   /** Open the reasons of a row and close others. */

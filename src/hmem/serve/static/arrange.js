@@ -71,7 +71,7 @@ function strongest(group) {
   return Math.max(...group.facts.map(strength));
 }
 
-/** The two strongest of each role, then the strongest; where no weights are known, one of each role in turn. */
+/** The two strongest of each role, then the strongest; where there are no weights, one of each role in turn. */
 function inOrder(groups) {
   const turns = groups.flatMap((group) =>
     [...group.facts].sort((a, b) => strength(b) - strength(a)).map((fact, turn) => ({ fact, turn })));

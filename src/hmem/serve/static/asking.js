@@ -20,10 +20,10 @@ export async function weighedFacts({ entity, relation, direction }, signal) {
   }
 }
 
-/** The best `k` answers, with or without the `known` ones; if no relation is asked for, all that is missing. */
-export function answersTo({ entity, relation, direction }, k, known, signal) {
+/** The best `k` answers, with or without the `stored` ones; if no relation is asked for, all that is missing. */
+export function answersTo({ entity, relation, direction }, k, stored, signal) {
   if (!relation) return api.missing({ entity, k }, signal);
-  return api.predict({ entity, k, relation, direction, known }, signal);
+  return api.predict({ entity, k, relation, direction, stored }, signal);
 }
 
 /** Wait a little for something. Whether it has come, or failed. */

@@ -67,7 +67,7 @@ export function factKey([head, relation, tail]) {
 
 const LONG = 90; // characters of a name that are shown in a line
 
-/** A name as people can see it: not longer than a line or two, and without what would be invisible. */
+/** A name that can be seen: not longer than a line or two, and without what would be invisible. */
 export function shown(name, most = LONG) {
   const start = [...name.slice(0, 2 * most)]; // whole characters; some count twice in JavaScript
   const text = start.length > most || start.join("") !== name ? `${start.slice(0, most - 1).join("")}…` : name;

@@ -1,4 +1,4 @@
-// Adding a fact, taking one away, and undoing either. A name that nobody has makes a new entity.
+// Adding a fact, taking one away, and undoing either. A new name makes a new entity.
 
 import * as api from "./api.js";
 import { Combobox } from "./combobox.js";
@@ -74,7 +74,7 @@ export class Edit {
     this.names.replaceChildren(...this.relations.map((name) => el("option", { value: inLine(name) })));
   }
 
-  /** Begin a fact about the entity on the page, unless somebody is writing one. */
+  /** Begin a fact about the entity on the page, unless one is being written. */
   suggest({ entity, relation, direction }) {
     if (!this.writes || (this.dirty && this.root.contains(document.activeElement))) return;
     this.put(this.head, direction === "head" ? "" : entity ?? "");
@@ -85,7 +85,7 @@ export class Edit {
     this.say("");
   }
 
-  /** Begin the first fact of somebody new. */
+  /** Begin the first fact of a new entity. */
   introduce(name) {
     this.exists[name] = false;
     this.introducing = name;
@@ -120,7 +120,7 @@ export class Edit {
     this.button.disabled = true;
     const done = await this.change("added", fact);
     this.button.disabled = false;
-    if (!done || String(this.written()) !== String(fact)) return; // somebody writes the next one already
+    if (!done || String(this.written()) !== String(fact)) return; // the next one is being written already
     this.dirty = false;
     const next = fact[0] === this.subject ? this.tail : this.head; // the end that is not the page's own
     if (moveFocus(before, next)) next.select();
@@ -132,7 +132,7 @@ export class Edit {
     this.exact.set(input, name);
   }
 
-  /** The fact in the fields: what was put there, unless somebody has written something else. */
+  /** The fact in the fields: what was put there, unless something else has been written. */
   written() {
     return [this.head, this.relation, this.tail].map((input) => {
       const meant = [this.exact.get(input) ?? "", ...(input === this.relation ? this.relations : [])];

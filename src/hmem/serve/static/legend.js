@@ -6,16 +6,16 @@ const THIN = 0.8, THICK = 4.6; // px
 
 /** The weights of one memory often lie close together, so their range is stretched over all widths. */
 export function scaleOf(facts) {
-  const isKnown = (weight) => weight !== null && weight !== undefined;
-  const weights = facts.map((fact) => fact.weight).filter(isKnown);
+  const isGiven = (weight) => weight !== null && weight !== undefined;
+  const weights = facts.map((fact) => fact.weight).filter(isGiven);
   const low = weights.length ? Math.min(...weights) : null;
   const high = weights.length ? Math.max(...weights) : null;
   const part = (weight) => (high - low > 0.02 ? (weight - low) / (high - low) : 0.5);
   return {
     low,
     high,
-    width: (weight) => (isKnown(weight) ? THIN + part(weight) * (THICK - THIN) : 1.3),
-    dot: (weight) => (isKnown(weight) ? 2.4 + 2 * part(weight) : 3),
+    width: (weight) => (isGiven(weight) ? THIN + part(weight) * (THICK - THIN) : 1.3),
+    dot: (weight) => (isGiven(weight) ? 2.4 + 2 * part(weight) : 3),
   };
 }
 

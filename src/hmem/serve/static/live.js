@@ -1,4 +1,4 @@
-// News from the server: facts that somebody else has added or removed, a new model, and whether the server is there.
+// News from the server: facts that others have added or removed, a new model, and whether the server is there.
 
 import { button, count as counted, el, factKey, factLine } from "./dom.js";
 
@@ -41,8 +41,8 @@ export class Own {
 
 /**
  * Listen for good. `onFacts` and `onModel` are told of what others did, `onReach(bool)` of the connection. A browser
- * has six connections to a server, for all its tabs: while nobody sees this one it does not listen, and it catches up
- * when somebody does. Returns a function that begins it, from the moment that the page shows, or null.
+ * has six connections to a server, for all its tabs: while this one is hidden it does not listen, and it catches up
+ * when it is shown. Returns a function that begins it, from the moment that the page shows, or null.
  */
 export function listen({ own, onFacts, onModel, onReach }) {
   let source = null;
@@ -83,7 +83,7 @@ export function listen({ own, onFacts, onModel, onReach }) {
   };
 }
 
-/** The same listener, told at most once in a while: somebody may be importing a thousand facts one by one. */
+/** The same listener, told at most once in a while: a thousand facts may be imported one by one. */
 export function together(listener) {
   let waiting = null; // news that came meanwhile
   let resting = false;

@@ -31,11 +31,11 @@ const views = new Views((view, before) => {
 });
 const ask = ({ relation, direction }) => views.go({ entity: views.current.entity, relation, direction });
 const isSameQuestion = (a, b) => ["entity", "relation", "direction"].every((key) => a[key] === b[key]);
-const otherEnd = (end) => (end === "head" ? "tail" : "head"); // who is the head of a fact asks for its tail
+const otherEnd = (end) => (end === "head" ? "tail" : "head"); // the head of a fact asks for its tail
 const star = new Star($("star"), $("legend"), {
   onAsk: (relation, role) => ask({ relation, direction: otherEnd(role) }),
 });
-const question = new Question($("question"), { onAsk: ask, onKnown: () => load() });
+const question = new Question($("question"), { onAsk: ask, onStored: () => load() });
 const answers = new Answers($("answers"), {
   onToggle: toggled,
   onMore: (more) => {
@@ -43,7 +43,7 @@ const answers = new Answers($("answers"), {
     load();
   },
   onMoved: ({ fact }) => {
-    $("ranking-news").textContent = `The order has changed. First is now ${fact.join(" ")}.`; // for those who listen
+    $("ranking-news").textContent = `The order has changed. First is now ${fact.join(" ")}.`; // for screen readers
   },
 });
 const edit = new Edit($("edit"), { own, onChanged: changed });
@@ -62,7 +62,7 @@ async function load({ focus = false, fresh = null } = {}) {
   if (!view.entity) return showWelcome(signal);
   const isWeighed = Boolean(graph.model && view.relation);
   const drawn = isWeighed ? weighedFacts(view, signal) : plainFacts(view.entity, signal);
-  const ranked = graph.model ? answersTo(view, k, question.withKnown, signal) : Promise.resolve([]);
+  const ranked = graph.model ? answersTo(view, k, question.withStored, signal) : Promise.resolve([]);
   const [hasFacts, hasAnswers] = await Promise.all([isSoon(drawn), isSoon(ranked)]);
   if (signal.aborted) return;
   if (!hasFacts || !hasAnswers) answers.wait(questionOf(view));
@@ -84,7 +84,7 @@ async function load({ focus = false, fresh = null } = {}) {
 
 /** One text for a question, to compare. */
 function questionOf({ entity, relation, direction }) {
-  return JSON.stringify([entity, relation, direction, question.withKnown]);
+  return JSON.stringify([entity, relation, direction, question.withStored]);
 }
 
 function showPage(entity) {
@@ -131,8 +131,8 @@ function showEntity(view, around, { focus, fresh }) {
   $("name").classList.toggle("long", view.entity.length > 60);
   $("name").title = view.entity.length > 60 ? view.entity : "";
   const total = around.total ?? facts.length;
-  const newcomer = around.new ? ", not known when the model was trained" : "";
-  $("about").textContent = `${total ? count(total, "stored fact") : "Nothing is stored about it"}${newcomer}`;
+  const unseen = around.new ? ", not there when the model was trained" : "";
+  $("about").textContent = `${total ? count(total, "stored fact") : "Nothing is stored about it"}${unseen}`;
   const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
   star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: Boolean(graph.model) });
   question.show(view, relations, facts, total);
@@ -197,8 +197,8 @@ async function toggled(row, container) {
 function actionsFor(row, view, direction, answer) {
   const parts = [];
   if (graph.writes) {
-    const kind = row.known ? "removed" : "added";
-    const text = row.known ? "Remove this fact" : "Store this fact";
+    const kind = row.stored ? "removed" : "added";
+    const text = row.stored ? "Remove this fact" : "Store this fact";
     parts.push(button(text, "quiet store", () => edit.change(kind, row.fact)));
   }
   parts.push(linkTo({ entity: answer }, `Look at ${shown(answer, 40)}`));
@@ -207,7 +207,7 @@ function actionsFor(row, view, direction, answer) {
   return parts.flatMap((part, place) => [place ? " " : "", part]);
 }
 
-/** Our own write is done: show what it changes, in place. Somebody who was just introduced gets a page. */
+/** Our own write is done: show what it changes, in place. An entity that was just added gets a page. */
 async function changed(fact, kind, isIntroduction) {
   await renew().catch(() => {}); // the banner says when the server is gone
   if (isIntroduction || !views.current.entity) return views.go({ entity: fact[0] });
@@ -222,7 +222,7 @@ async function renew() {
   pages.colophon($("colophon"), graph);
 }
 
-/** Somebody wants to add an entity: begin its first fact. */
+/** An entity is to be added: begin its first fact. */
 function introduce(name) {
   edit.introduce(name);
   document.querySelector(".telling").scrollIntoView({ block: "nearest" });

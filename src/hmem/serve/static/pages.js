@@ -1,11 +1,11 @@
-// What stands on the page when there is no entity to show: the welcome, and the page for names that nobody has.
+// What stands on the page when there is no entity to show: the welcome, and the page for names that are not there.
 
 import { button, count, el, entityLink, sentence, shown } from "./dom.js";
 
 /** Nothing is chosen yet. */
 export function welcome(root, graph, entities) {
   const parts = [
-    el("h1", {}, "What is known, and what is likely besides"),
+    el("h1", {}, "What is stored, and what is likely besides"),
     el("p", { class: "lead" }, graph.facts
       ? `${count(graph.facts, "fact")} about ${count(graph.entities, "entity", "entities")}. ` +
         "Find one of them: see what is stored, ask what is missing, and read why."
@@ -21,7 +21,7 @@ export function welcome(root, graph, entities) {
   root.replaceChildren(...parts);
 }
 
-/** Nobody has that name. */
+/** There is no such name. */
 export function unknown(root, name, error, { mayWrite, onNew }) {
   const quoted = el("q", { class: "name" }, shown(name, 300));
   const parts = [el("h1", {}, "No such entity"), el("p", { class: "lead" }, "Nothing here is called ", quoted, ".")];
@@ -36,7 +36,7 @@ export function unknown(root, name, error, { mayWrite, onNew }) {
   root.replaceChildren(...parts);
 }
 
-/** Something went wrong that nobody expected; the server's words, and a way on. */
+/** Something unexpected went wrong; the server's words, and a way on. */
 export function failed(root, error, onAgain) {
   const isGone = error.code === "gone";
   const said = isGone ? "It may have been stopped. The page tries again by itself." : sentence(error.message);
@@ -58,7 +58,7 @@ export function trouble(error, { path, hasFacts, others }) {
   }
   if (error.code === "no_facts" && !hasFacts) {
     const then = "Tell something, and ask again: one fact is enough to begin with.";
-    return [lead("Nothing is known about it yet."), el("p", {}, then)];
+    return [lead("Nothing is stored about it yet."), el("p", {}, then)];
   }
   if (error.code === "loading") return [lead("The model is being loaded …")];
   const perhaps = others.flatMap((link, place) => [place ? ", " : "Perhaps: ", link]);

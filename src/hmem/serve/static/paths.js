@@ -55,7 +55,7 @@ export function drawPaths(plan, { entity, answer, paths }) {
   return { height, under: [asked, lines], over: [stops] };
 }
 
-/** The steps of a path, each with whom it reaches. */
+/** The steps of a path, each with the entity it reaches. */
 function stepsOf(start, path) {
   let here = start;
   return path.map((fact) => {

@@ -2,13 +2,13 @@
 
 import { button, count, el, nameSpan, shown } from "./dom.js";
 
-const PAUSE = 250; // ms; while somebody walks through the relations with the keyboard, nothing is asked
+const PAUSE = 250; // ms; while a user walks through the relations with the keyboard, nothing is asked
 
 export class Question {
-  /** `onAsk({relation, direction})`; a relation of null asks for everything missing. `onKnown`: `withKnown` changed. */
-  constructor(form, { onAsk, onKnown }) {
-    Object.assign(this, { form, onAsk, onKnown, view: {}, listed: "" });
-    this.withKnown = true; // whether stored answers are listed too
+  /** `onAsk({relation, direction})`; null asks for all missing facts. `onStored`: `withStored` changed. */
+  constructor(form, { onAsk, onStored }) {
+    Object.assign(this, { form, onAsk, onStored, view: {}, listed: "" });
+    this.withStored = true; // whether stored answers are listed too
     this.select = el("select", { id: "relation", "aria-label": "Relation" });
     this.select.addEventListener("change", () => {
       clearTimeout(this.timer);
@@ -18,7 +18,7 @@ export class Question {
     this.choice = el("span", { class: "choice" }, this.select);
     this.swap = button("⇄ other end", "quiet", () => this.ask(this.view.relation, this.otherEnd()), { id: "swap" });
     this.all = button("everything missing", "quiet", () => this.ask(null, null), { id: "missing" });
-    this.hide = button("leave out what is known", "quiet", () => this.toggleKnown(), { id: "hide-known" });
+    this.hide = button("leave out what is stored", "quiet", () => this.toggleStored(), { id: "hide-stored" });
     form.append(this.line, el("span", { class: "ways" }, this.swap, this.all, this.hide));
     form.addEventListener("submit", (event) => event.preventDefault());
   }
@@ -32,15 +32,15 @@ export class Question {
     return this.view.direction === "head" ? "tail" : "head";
   }
 
-  toggleKnown() {
-    this.withKnown = !this.withKnown;
-    this.hide.setAttribute("aria-pressed", String(!this.withKnown));
-    this.onKnown();
+  toggleStored() {
+    this.withStored = !this.withStored;
+    this.hide.setAttribute("aria-pressed", String(!this.withStored));
+    this.onStored();
   }
 
   /** `relations` are those of the graph, `facts` those of the entity, of which it has `total`. */
   show(view, relations, facts, total) {
-    if (view.entity !== this.view.entity) clearTimeout(this.timer); // a choice that was meant for somebody else
+    if (view.entity !== this.view.entity) clearTimeout(this.timer); // a choice that was meant for another entity
     const { entity, relation, direction } = (this.view = view);
     this.list(relations, facts, facts.length < total ? "+" : "");
     this.select.value = relation ?? "";
@@ -54,24 +54,24 @@ export class Question {
     this.swap.disabled = !relation;
     this.all.setAttribute("aria-pressed", String(!relation));
     this.hide.hidden = !relation;
-    this.hide.setAttribute("aria-pressed", String(!this.withKnown));
+    this.hide.setAttribute("aria-pressed", String(!this.withStored));
   }
 
   /** The relations to choose from; those that the entity has facts of come first. `more`: "+" if these are not all. */
   list(relations, facts, more) {
     const role = this.view.direction === "head" ? "tail" : "head"; // that the entity has in such a fact
-    const known = new Map();
-    for (const fact of facts) if (fact.role === role) known.set(fact.relation, (known.get(fact.relation) ?? 0) + 1);
+    const stored = new Map();
+    for (const fact of facts) if (fact.role === role) stored.set(fact.relation, (stored.get(fact.relation) ?? 0) + 1);
     const usable = relations.filter((each) => each.usable || each.name === this.view.relation);
-    const listed = JSON.stringify([usable.map((each) => each.name), [...known], more]);
+    const listed = JSON.stringify([usable.map((each) => each.name), [...stored], more]);
     if (listed === this.listed) return; // a list that stays the same goes on with what is being typed
     this.listed = listed;
     const option = ({ name }) => {
-      const text = known.has(name) ? `${shown(name, 50)} (${count(known.get(name))}${more} known)` : shown(name, 50);
+      const text = stored.has(name) ? `${shown(name, 50)} (${count(stored.get(name))}${more} stored)` : shown(name, 50);
       return el("option", { value: name }, text);
     };
-    const near = usable.filter((each) => known.has(each.name));
-    const far = usable.filter((each) => !known.has(each.name));
+    const near = usable.filter((each) => stored.has(each.name));
+    const far = usable.filter((each) => !stored.has(each.name));
     const group = (label, some) => (some.length ? el("optgroup", { label }, ...some.map(option)) : "");
     this.select.replaceChildren(
       el("option", { value: "", disabled: true, hidden: true }, "choose a relation"),

@@ -61,7 +61,7 @@ export function showReasons(container, row, explained, { entity, actions }) {
 }
 
 function why(row, explained, { isSum, main }) {
-  const stored = explained.known ?? row.known ? "It is stored; this is what the others would say without it. " : "";
+  const stored = explained.stored ?? row.stored ? "It is stored; this is what the others would say without it. " : "";
   const score = `Score ${decimal(explained.score)}. `;
   if (!main.length) return `${stored}${score}No fact speaks for it in particular.`;
   return `${stored}${score}${isSum ? "It comes from:" : "What each fact adds to it:"}`;

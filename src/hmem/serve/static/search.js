@@ -3,7 +3,7 @@
 import { Combobox } from "./combobox.js";
 import { shown } from "./dom.js";
 
-/** `onFind(name)` for a name to look at, `onNew(name)` for one that somebody wants to add. */
+/** `onFind(name)` for a name to look at, `onNew(name)` for one to add. */
 export function makeSearch(form, { onFind, onNew, mayWrite }) {
   const input = form.querySelector("input");
   let found = [];
@@ -30,7 +30,7 @@ export function makeSearch(form, { onFind, onNew, mayWrite }) {
   });
 
   // Enter without a chosen suggestion: the name itself, else the first that begins with it, else the page for
-  // names that nobody has, with its suggestions.
+  // names that are not there, with its suggestions.
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const text = input.value;

@@ -10,7 +10,7 @@ const FRESH = 900; // ms in which a new fact grows into the drawing
 const BUDGET = { wide: { spokes: 24, roles: 10 }, narrow: { spokes: 12, roles: 8 } };
 
 export class Star {
-  /** `onAsk(relation, role)` when somebody clicks a role. */
+  /** `onAsk(relation, role)` when a role is clicked. */
   constructor(root, legend, { onAsk }) {
     Object.assign(this, { root, legend, onAsk, data: null, opened: new Set() });
     this.ruler = document.createElement("canvas").getContext("2d");
