@@ -1,0 +1,161 @@
+"""A step of propagation is that of a loop over the edges, forward and backward, with edges hidden and with hubs."""
+
+import importlib.util
+import os
+
+import pytest
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import layer_norm
+
+from hmem.memory import propagation
+from hmem.memory.propagation import EPSILON, Chunks, Links, Step, plain_step, superpose
+
+N, R, B, D = 9, 3, 2, 4
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+
+
+def random_links(rng: torch.Generator, edges: int = 30, hidden: float = 0.2, device: str = "cpu") -> Links:
+    """Facts that favor the first entities, in both directions, with some edges hidden."""
+    head = torch.randint(N, (edges,), generator=rng)
+    tail = (N * torch.rand(edges, generator=rng) ** 3).long()
+    relation = torch.randint(R, (edges,), generator=rng)
+    role = torch.cat([relation + R, relation])
+    source, target = torch.cat([head, tail]).to(device), torch.cat([tail, head]).to(device)
+    links = Links(source, role.to(device), target, N, 2 * R)
+    return links.without(torch.rand(2 * edges, generator=rng).to(device) < hidden)
+
+
+def random_arguments(rng: torch.Generator, dim: int = D) -> list[Float[Tensor, "..."]]:
+    shapes = [(N, B, dim), (2 * R, B, dim), (B, dim), (7, dim, dim), (dim,), (dim,), (dim,)]
+    return [torch.randn(shape, generator=rng, dtype=torch.float64).requires_grad_() for shape in shapes]
+
+
+def loop_step(
+    states: Tensor, roles: Tensor, start: Tensor, parameters: Step, links: Links, asked: Int[Tensor, " B"]
+) -> Tensor:
+    """The definition, one entity and one question at a time."""
+    degree = torch.zeros(N, dtype=torch.float64)
+    for role, target in zip(links.role.tolist(), links.target.tolist(), strict=True):
+        degree[target] += role < 2 * R
+    scale, mixing = (degree + 1).log() / (degree + 1).log().mean(), parameters.mixing
+    edges = list(zip(links.source.tolist(), links.role.tolist(), links.target.tolist(), strict=True))
+    rows = []
+    for v in range(N):
+        for b in range(B):
+            bound = [roles[r, b] * states[s, b] for s, r, t in edges if t == v and r < 2 * R]
+            bound += [start[b] if int(asked[b]) == v else torch.zeros_like(start[b])]
+            bindings = torch.stack(bound)
+            mean = bindings.sum(0) / (degree[v] + 1)
+            std = (bindings.square().sum(0) / (degree[v] + 1) - mean.square()).clamp_min(EPSILON).sqrt()
+            parts = [mean @ mixing[place] + std @ mixing[place + 1] for place in (0, 2, 4)]
+            y = parts[0] + scale[v] * parts[1] + parts[2] / (scale[v] + 0.01) + states[v, b] @ mixing[6]
+            y = layer_norm(y + parameters.bias, y.shape, parameters.gain, parameters.shift)
+            rows.append(states[v, b] + y.relu())
+    return torch.stack(rows).view_as(states)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_step_is_that_of_a_loop(seed: int) -> None:
+    rng = torch.Generator().manual_seed(seed)
+    links, arguments, asked = random_links(rng), random_arguments(rng), torch.randint(N, (B,), generator=rng)
+    weights = torch.randn(N, B, D, generator=rng, dtype=torch.float64)
+    gradients = []
+    for step in (loop_step, plain_step):
+        states, roles, start, *rest = arguments
+        out = step(states, roles, start, Step(*rest), links, asked)
+        gradients.append([out, *torch.autograd.grad((out * weights).sum(), arguments)])
+    for expected, found in zip(*gradients, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)  # degrees are float32
+
+
+def test_entities_that_no_walk_has_reached_are_left_out_of_the_sums(rng: torch.Generator) -> None:
+    links, K = random_links(rng), 5
+    states, roles = torch.zeros(N, K, dtype=torch.float64), torch.randn(2 * R, K, generator=rng, dtype=torch.float64)
+    states[4] = torch.randn(K, generator=rng, dtype=torch.float64)
+    with_gradients = superpose(states, roles, links)
+    with torch.inference_mode():
+        without = superpose(states, roles, links)
+    for expected, found in zip(with_gradients, without, strict=True):
+        torch.testing.assert_close(found, expected)
+    assert with_gradients[0].count_nonzero() > 0
+
+
+def test_hidden_edges_are_out_of_the_degrees(rng: torch.Generator) -> None:
+    links = random_links(rng, hidden=0.0)
+    hidden = torch.zeros(len(links.role), dtype=torch.bool)
+    hidden[5] = True
+    target = int(links.target[5])
+    assert links.without(hidden).degree[target] == links.degree[target] - 1
+    assert links.without(hidden).degree.sum() == links.degree.sum() - 1
+
+
+def test_edges_between_two_entities_are_found(rng: torch.Generator) -> None:
+    links = random_links(rng, hidden=0.0)
+    u, v = torch.tensor([1, 0, 8]), torch.tensor([0, 1, 8])
+    which, edge = links.between(u, v)
+    found = sorted(zip(which.tolist(), edge.tolist(), strict=True))
+    edges = list(enumerate(zip(links.source.tolist(), links.target.tolist(), strict=True)))
+    expected = [(i, e) for i in range(3) for e, ends in edges if ends == (int(u[i]), int(v[i]))]
+    assert found == sorted(expected)
+
+
+def test_roles_meet_where_an_entity_has_both() -> None:
+    """a –0→ b –1→ c: b's edges are the inverse of 0 and 1, and nothing else meets but at its own ends."""
+    head, relation, tail = torch.tensor([0, 1]), torch.tensor([0, 1]), torch.tensor([1, 2])
+    links = Links(torch.cat([head, tail]), torch.cat([relation + 2, relation]), torch.cat([tail, head]), 3, 4)
+    graph = links.meetings
+    found = {way: set() for way in range(5)}  # type: dict[int, set[tuple[int, int]]]
+    for first, way, second in zip(graph.source.tolist(), graph.role.tolist(), graph.target.tolist(), strict=True):
+        found[way].add((first, second))
+    leads_out = {0: {2}, 1: {0, 3}, 2: {1}}  # the roles of each entity's edges: 2 and 3 lead to tails, 0 and 1 to heads
+    pairs = {(x, y) for roles in leads_out.values() for x in roles for y in roles}
+    turned = {0: 2, 1: 3, 2: 0, 3: 1}
+    assert found[0] == {(x, y) for x, y in pairs if x != y}
+    assert found[1] == {(turned[x], y) for x, y in pairs}
+    assert found[2] == {(x, turned[y]) for x, y in pairs}
+    assert found[3] == {(turned[x], turned[y]) for x, y in pairs if x != y}
+    assert found[4] == set(turned.items())
+
+
+def test_chunks_cover_every_edge_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(propagation, "CHUNK", 4)
+    owners = torch.tensor([0] * 3 + [2] * 9 + [3] * 4)
+    chunks = Chunks.of(owners, 5)
+    runs = sorted(zip(chunks.start.tolist(), chunks.stop.tolist(), chunks.node.tolist(), strict=True))
+    assert runs == [(0, 3, 0), (3, 3, 1), (3, 7, 2), (7, 11, 2), (11, 12, 2), (12, 16, 3), (16, 16, 4)]
+    assert chunks.hubs.tolist() == [2]
+    slots = dict(zip(chunks.node.tolist(), chunks.slot.tolist(), strict=True))
+    assert slots == {0: -1, 1: -1, 2: 0, 3: -1, 4: -1}
+
+
+@pytest.mark.skipif(not HAS_TRITON, reason="Triton is not installed")
+@pytest.mark.skipif(
+    not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1",
+    reason="no CUDA device; TRITON_INTERPRET=1 runs the kernels on a CPU",
+)
+@pytest.mark.parametrize("edges", [30, 400])  # with 400 the first entities are hubs
+def test_the_kernels_are_the_plain_step(edges: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hmem.memory import propagation_kernels as kernels
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu":  # the interpreter knows no bfloat16
+        monkeypatch.setattr(kernels, "LOW", torch.float32)
+    rng = torch.Generator().manual_seed(edges)
+    links, asked = random_links(rng, edges, device=device), torch.randint(N, (B,), generator=rng).to(device)
+    arguments = [each.detach().bfloat16().to(device) for each in random_arguments(rng, dim=16)]
+    weights = torch.randn(N, B, 16, generator=rng).to(device)
+    results = []
+    for precision, fused in ((torch.float64, False), (torch.float32, True)):
+        given = [each.to(precision).requires_grad_() for each in arguments]
+        states, roles, start, *rest = given
+        if fused:
+            roles = torch.cat([roles, torch.zeros_like(roles[:1])])
+            out = kernels.fused_step(states, roles, start, *rest, links, asked)
+        else:
+            out = plain_step(states, roles, start, Step(*rest), links, asked)
+        results.append([out, *torch.autograd.grad((out.to(precision) * weights.to(precision)).sum(), given)])
+    tolerance = 1e-4 if device == "cpu" else 0.05
+    for expected, found in zip(*results, strict=True):
+        assert float(((found.double() - expected).norm() / expected.norm()).detach()) < tolerance
