@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_a_folder_holds_the_same_model(toy: Dataset, tmp_path: Path) -> None:
     assert (loaded.preset, loaded.dataset, loaded.config) == ("tpr-inf", "toy", model.config)
     assert loaded.config.training.seed == 4
     run = json.loads((tmp_path / "m" / "run.json").read_text())
-    assert list(run) == ["data", "counts", "preset", "config"]
+    assert list(run) == ["data", "counts", "facts", "preset", "config"]
     assert run["data"] == "toy"
     again = hmem.fit(toy, "tpr-inf", settings=SMALL, seed=4)
     again.save(tmp_path / "saved")
@@ -122,8 +123,6 @@ def test_what_is_about_a_folder_needs_one(toy: Dataset) -> None:
 
 
 def test_without_validation_facts_the_model_is_not_measured(toy: Dataset) -> None:
-    from dataclasses import replace
-
     model = hmem.fit(replace(toy, valid=toy.valid[:0]), settings=SMALL)
     assert (model.metrics["reports"], "calibration" in model.metrics) == ([], False)
     assert hmem.evaluate(model, toy).protocols["all"]["both.count"] == 10
@@ -135,3 +134,24 @@ def test_a_folder_has_one_training_at_a_time(toy: Dataset, tmp_path: Path) -> No
         with pytest.raises(ConfigError, match="another process is training in"):
             hmem.fit(toy, settings=SMALL, out=tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+def test_a_run_goes_on_with_the_same_facts_only(toy: Dataset, tmp_path: Path) -> None:
+    """A file of as many facts, names and splits, but other ones."""
+    with pytest.raises(InterruptedRunError):
+        hmem.fit(toy, settings=SMALL, out=tmp_path / "model", callbacks=[Recorder(until=2)])
+    train = toy.train.copy()
+    train[[0, 1]] = train[[1, 0]]
+    with pytest.raises(ConfigError, match=r"the facts of toy are not those of the interrupted run; begin anew"):
+        hmem.fit(replace(toy, train=train), settings=SMALL, out=tmp_path / "model", resume=True)
+    hmem.fit(toy, settings=SMALL, out=tmp_path / "model", resume=True)
+
+
+def test_a_run_of_before_there_were_checksums_goes_on(toy: Dataset, tmp_path: Path) -> None:
+    with pytest.raises(InterruptedRunError):
+        hmem.fit(toy, settings=SMALL, out=tmp_path / "model", callbacks=[Recorder(until=2)])
+    path = tmp_path / "model" / "run.json"
+    run = json.loads(path.read_text(encoding="utf-8"))
+    del run["facts"]
+    path.write_text(json.dumps(run), encoding="utf-8")
+    hmem.fit(toy, settings=SMALL, out=tmp_path / "model", resume=True)

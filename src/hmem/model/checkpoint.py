@@ -7,14 +7,18 @@ metrics.json         what was measured
 README.md            a model card
 """
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -27,11 +31,17 @@ from hmem.graph.names import Vocabulary
 from hmem.model.card import model_card
 from hmem.model.hmem import HMem
 
+T = TypeVar("T")
 FORMAT = 3
+ASIDE = ".saving."
+KINDS = ("entities", "relations")
 SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then
 BEFORE_3 = {"is_known": "is_trained"}  # tensors that had another name
+DTYPES = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64, "BOOL": torch.bool}  # as safetensors says
 NOUNS: dict[type, str] = {dict: "an object", int: "a whole number"}
 WITHOUT_METRICS = Hint(text="without the file the model can still be used")
+STALE = 3600  # seconds after which what a killed process was writing is removed
+PATIENCE = 40  # looks at a folder whose model is being replaced
 ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -62,12 +72,14 @@ class Model:
 def save(folder: Path, saved: Model) -> None:
     """Write the folder, or replace the model in it; logs and checkpoints of the run that made it stay.
 
-    All files are written aside first. Moving them in starts and ends with `config.json`, so a folder is never loaded
-    that holds parts of two models.
+    All files are written aside first. Moving them in starts and ends with `config.json`, by which `load` notices it.
     """
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=".saving.", dir=folder))
+    for left in folder.glob(f"{ASIDE}*"):
+        if time.time() - left.stat().st_mtime > STALE:
+            shutil.rmtree(left, ignore_errors=True)
+    made = Path(tempfile.mkdtemp(prefix=ASIDE, dir=folder))
     try:
         _write(made, saved)
         (folder / FILES[0]).unlink(missing_ok=True)
@@ -80,20 +92,54 @@ def save(folder: Path, saved: Model) -> None:
 
 
 def load(folder: Path, device: torch.device | str = "cpu") -> Model:
-    """Read a model folder, saying exactly what is wrong with one that cannot be used."""
+    """Read a model folder, saying exactly what is wrong with one that cannot be used.
+
+    If the model is replaced meanwhile it is read again: the parts are always those of one model.
+    """
+    for _ in range(PATIENCE):
+        before = _version(folder)
+        try:
+            loaded, problem = _load(folder, device), None
+        except CheckpointError as error:
+            loaded, problem = None, error
+        if before == _version(folder) and (before is not None or not any(folder.glob(f"{ASIDE}*"))):
+            break
+        time.sleep(0.05)
+    if loaded is not None:
+        return loaded
+    assert problem is not None
+    raise problem
+
+
+def _version(folder: Path) -> tuple[int, int] | None:
+    """Which `config.json` a folder has: another file after every save, and none in the middle of one."""
+    try:
+        found = (folder / FILES[0]).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _load(folder: Path, device: torch.device | str) -> Model:
     settings = _read_settings(folder)
-    vocab = Vocabulary(_read_names(folder / "entities.tsv"), _read_names(folder / "relations.tsv"))
-    for kind, names in (("entities", vocab.entities), ("relations", vocab.relations)):
-        if len(names) != settings[f"num_{kind}"]:
-            problem = f"expected {settings[f'num_{kind}']:,} names, found {len(names):,}; is it from another model?"
-            raise CheckpointError(problem, path=folder / f"{kind}.tsv", found=len(names))
+    vocab = _read_vocabulary(folder, settings)
     try:
         config = from_dict(Config, upgraded(settings["config"], is_trained=True))
     except ConfigError as error:
         parts = {name: getattr(error, name) for name in ("option", "found", "expected", "suggestions")}
         raise CheckpointError(error.problem, path=folder / "config.json", **parts) from error
-    model = HMem(config.memory, len(vocab.entities), len(vocab.relations))
-    _load_weights(model, folder / "model.safetensors", SINCE_2 if settings["format"] < 2 else ())
+    size = len(vocab.entities), len(vocab.relations)
+    absent_then = SINCE_2 if settings["format"] < 2 else ()
+    try:
+        with torch.device("meta"):  # takes no memory, whatever config.json says
+            expected = HMem(config.memory, *size).state_dict()
+    except RuntimeError as error:  # not even the number of bytes can be counted
+        problem = f"sizes that no weights have ({error}); config.json and the weights do not belong together"
+        raise CheckpointError(problem, path=folder / "config.json") from error
+    _check_sizes(expected, folder / "model.safetensors", absent_then)
+    model = HMem(config.memory, *size)
+    tensors = with_todays_names(read_tensors(folder / "model.safetensors")[0])
+    model.load_state_dict({name: torch.zeros_like(model.state_dict()[name]) for name in absent_then} | tensors)
     return Model(
         model=model.to(device).eval(),
         config=config,
@@ -106,9 +152,15 @@ def load(folder: Path, device: torch.device | str = "cpu") -> Model:
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and metadata of a safetensors file."""
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            yield file
     except FileNotFoundError as error:
         problem = "no such file; a model folder has config.json and model.safetensors"
         raise CheckpointError(problem, path=path) from error
@@ -117,8 +169,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise CheckpointError(f"not a whole safetensors file ({error})", path=path, hint=hint) from error
 
 
-def with_todays_names(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a model, under the names that its tensors have now."""
+def with_todays_names(weights: dict[str, T]) -> dict[str, T]:
+    """The weights of a model, or what is said of them, under the names that its tensors have now."""
     return {BEFORE_3.get(name, name): value for name, value in weights.items()}
 
 
@@ -140,6 +192,8 @@ FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv", "m
 
 def _write(folder: Path, saved: Model) -> None:
     vocab = saved.vocab
+    lists = dict(zip(KINDS, (vocab.entities, vocab.relations), strict=True))
+    texts = {kind: "".join(f"{_escaped(name)}\n" for name in names) for kind, names in lists.items()}
     settings = {
         "format": FORMAT,
         "model": "hmem",
@@ -147,13 +201,14 @@ def _write(folder: Path, saved: Model) -> None:
         "dataset": saved.dataset,
         "num_entities": len(vocab.entities),
         "num_relations": len(vocab.relations),
+        "names": _checksum(texts),
         "config": to_dict(saved.config),
     }
     (folder / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     weights = {name: value.detach().cpu().contiguous() for name, value in saved.model.state_dict().items()}
     write_tensors(folder / "model.safetensors", weights, {"format": "pt"})
-    for kind, names in (("entities", vocab.entities), ("relations", vocab.relations)):
-        (folder / f"{kind}.tsv").write_text("".join(f"{_escaped(name)}\n" for name in names), encoding="utf-8")
+    for kind, text in texts.items():
+        (folder / f"{kind}.tsv").write_text(text, encoding="utf-8", newline="")
     (folder / "metrics.json").write_text(json.dumps(saved.metrics, indent=2) + "\n", encoding="utf-8")
     card = model_card(saved.preset, saved.dataset, saved.config, vocab, saved.metrics)
     (folder / "README.md").write_text(card, encoding="utf-8")
@@ -169,7 +224,7 @@ def _read_settings(folder: Path) -> dict[str, Any]:
         version = settings["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"not the settings of a model ({error!r})", path=path) from error
-    if not isinstance(version, int) or version > FORMAT:
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= FORMAT:
         problem, hint = f"format {version}, this hmem reads up to {FORMAT}", Hint(text="upgrade hmem")
         raise CheckpointError(problem, path=path, found=version, expected=f"up to {FORMAT}", hint=hint)
     for name, kind in (("config", dict), ("num_entities", int), ("num_relations", int)):
@@ -194,35 +249,58 @@ def _read_metrics(path: Path) -> dict[str, Any]:
     return metrics
 
 
-def _read_names(path: Path) -> list[str]:
+def _read_vocabulary(folder: Path, settings: dict[str, Any]) -> Vocabulary:
+    """The names of the ids, if they are those that were saved."""
+    texts = {kind: _read_text(folder / f"{kind}.tsv") for kind in KINDS}
+    names = {kind: [_unescaped(line) for line in text.split("\n")[:-1]] for kind, text in texts.items()}
+    for kind, each in names.items():
+        path, expected = folder / f"{kind}.tsv", settings[f"num_{kind}"]
+        if len(each) != expected:
+            problem = f"expected {expected:,} names, found {len(each):,}; is it from another model?"
+            raise CheckpointError(problem, path=path, found=len(each))
+        if len(set(each)) < len(each):
+            raise CheckpointError("a name stands there twice", path=path)
+    if settings.get("names", _checksum(texts)) != _checksum(texts):
+        raise CheckpointError("entities.tsv and relations.tsv are not those that were saved with {path}", path=folder)
+    return Vocabulary(names["entities"], names["relations"])
+
+
+def _checksum(texts: dict[str, str]) -> str:
+    return hashlib.sha256("\0".join(texts[kind] for kind in KINDS).encode()).hexdigest()
+
+
+def _read_text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise CheckpointError("no such file; without the names of its ids a model cannot be used", path=path) from error
     except UnicodeDecodeError as error:
         raise CheckpointError(f"not UTF-8 text ({error.reason} at byte {error.start})", path=path) from error
-    return [_unescaped(line) for line in text.split("\n")[:-1]]
 
 
-def _load_weights(model: HMem, path: Path, absent_then: tuple[str, ...]) -> None:
-    tensors = with_todays_names(read_tensors(path)[0])
-    expected = model.state_dict()
+def _check_sizes(expected: dict[str, Tensor], path: Path, absent_then: tuple[str, ...]) -> None:
+    """Compare what `config.json` says with the header of the weights, before anything of either size is made."""
+    with _opened(path) as file:
+        header = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        sizes = {
+            name: (tuple(each.get_shape()), DTYPES.get(each.get_dtype(), each.get_dtype()))
+            for name, each in header.items()
+        }
+    found = with_todays_names(sizes)
     for name, value in expected.items():
-        if name in absent_then:
-            tensors.setdefault(name, torch.zeros_like(value))
-        if name not in tensors:
+        if name not in found and name not in absent_then:
             raise CheckpointError(f"the tensor {name} is missing", path=path)
-        if tensors[name].shape != value.shape or tensors[name].dtype != value.dtype:
-            found, wanted = tensors[name], value
+        wanted = tuple(value.shape), value.dtype
+        if found.get(name, wanted) != wanted:
+            (shape, kind), (wanted_shape, wanted_kind) = found[name], wanted
             raise CheckpointError(
-                f"{name} has shape {tuple(found.shape)} of {found.dtype}, expected {tuple(wanted.shape)} of "
-                f"{wanted.dtype}; config.json and the weights do not belong together",
+                f"{name} has shape {shape} of {kind}, expected {wanted_shape} of {wanted_kind}; config.json and the "
+                "weights do not belong together",
                 path=path,
             )
-    extra = sorted(set(tensors) - set(expected))
+    extra = sorted(set(found) - set(expected))
     if extra:
         raise CheckpointError(f"unexpected tensor {extra[0]}", path=path)
-    model.load_state_dict(tensors)
 
 
 def _escaped(name: str) -> str:

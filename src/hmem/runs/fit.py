@@ -5,11 +5,15 @@ train_in    the same for a `Plan`, in a folder that no other process is training
 carry_out   train, measure and calibrate on the validation facts, save
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.errors import ConfigError, Hint, InterruptedRunError
@@ -46,7 +50,8 @@ class Plan:
     def run(self) -> dict[str, Any]:
         """What `run.json` holds."""
         fine_tune = {} if self.start is None else {"fine_tune": True}
-        about = {"data": self.data, "counts": counts(self.dataset), "preset": self.preset}
+        about = {"data": self.data, "counts": counts(self.dataset), "facts": fingerprint(self.dataset)}
+        about |= {"preset": self.preset}
         return {**about, **fine_tune, "config": to_dict(self.config)}
 
 
@@ -89,6 +94,16 @@ def fit(
 def load(folder: str | os.PathLike[str], device: str = "auto") -> Model:
     """The model in a folder that `fit` or `hmem train` wrote."""
     return load_model(Path(folder).expanduser(), resolve_device(device))
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """A checksum of all names and facts, in their order: the same for the same data wherever it lies."""
+    digest = hashlib.sha256()
+    for names in (dataset.vocab.entities, dataset.vocab.relations):
+        digest.update(json.dumps(list(names)).encode())
+    for facts in (dataset.train, dataset.valid, dataset.test, dataset.observed, dataset.heldout):
+        digest.update(b"none" if facts is None else np.ascontiguousarray(facts, dtype="<i8").tobytes())
+    return digest.hexdigest()
 
 
 def configure(base: Mapping[str, Any], settings: Settings | None = None, seed: int | None = None) -> Config:

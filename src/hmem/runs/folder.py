@@ -54,10 +54,14 @@ class RunFolder:
             raise CheckpointError(f"no interrupted run to go on with (no {STATE})", path=self.path)
         before = read_run(self.path)
         before["config"] = to_dict(from_dict(Config, before.get("config", {})))  # perhaps of an earlier version
-        if before != run:
+        before.setdefault("facts", run["facts"])  # which earlier versions did not keep
+        if before != {**run, "facts": before["facts"]}:
             raise ConfigError(
                 f"the interrupted run had {_difference(before, run)}; give the same to go on", path=self.path
             )
+        if before != run:
+            problem = f"the facts of {run['data']} are not those of the interrupted run"
+            raise ConfigError(problem, path=self.path, hint=Hint(text="begin anew", option="overwrite"))
         return State.from_tensors(*read_tensors(self.path / STATE))
 
     def log(self, now: Progress) -> None:
