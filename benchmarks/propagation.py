@@ -39,7 +39,7 @@ LOOKED_AT = 20_000  # train facts of which the linked share is measured
 class Graph:
     """A dataset with its edges on the device, and questions about it."""
 
-    def __init__(self, name: str, device: str, queries: int) -> None:
+    def __init__(self, name: str, device: str, queries: int, hide: float | None) -> None:
         self.dataset, self.device = load_dataset(name), device
         self.train = self.links(self.dataset.train)
         self.observed = self.links(self.dataset.inference_triples("train"))
@@ -54,7 +54,7 @@ class Graph:
         self.mirror[here.argsort()] = there.argsort()
         order = torch.argsort(self.source * Q + self.role)
         self.keys, self.answers = (self.source * Q + self.role)[order].contiguous(), self.target[order]
-        self.hide = self.share_to_hide()
+        self.hide = self.share_to_hide() if hide is None else hide
 
     def links(self, facts: Triples) -> Links:
         head, relation, tail = torch.from_numpy(facts.astype(np.int64)).to(self.device).unbind(1)
@@ -177,6 +177,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64, help="questions of one step")
     parser.add_argument("--rate", type=float, default=3e-3, help="of many graphs, try 1e-3")
     parser.add_argument("--drop", type=float, default=0.0, help="share of the facts that each step hides at random")
+    parser.add_argument("--hide", type=float, help="how often all links between two entities are hidden; else measured")
     parser.add_argument("--looks", type=int, default=8, help="at the validation facts")
     parser.add_argument("--queries", type=int, default=3000, help="of validation, at each look")
     parser.add_argument("--seed", type=int, default=0)
@@ -187,7 +188,7 @@ def main() -> None:
     given = parser.parse_args()
     given.device = resolve_device(given.device)
     graphs, unseen = (
-        [Graph(name, given.device, given.queries) for name in names] for names in (given.data, given.unseen)
+        [Graph(name, given.device, given.queries, given.hide) for name in names] for names in (given.data, given.unseen)
     )
     for graph in graphs:
         print(f"{graph.dataset.name}: {len(graph.dataset.train):,} facts, links hidden {graph.hide:.0%}")

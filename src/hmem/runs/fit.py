@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ class Plan:
     config: Config
     start: Callable[[], State] | None = None  # the weights that fine-tuning begins with
 
-    @property
+    @cached_property
     def run(self) -> dict[str, Any]:
         """What `run.json` holds."""
         fine_tune = {} if self.start is None else {"fine_tune": True}
