@@ -109,7 +109,7 @@ def verdict(comparison: Comparison) -> Iterator[str]:
     for entry in comparison.short:
         yield f"- {entry.label} by {share(entry.shortfall or 0)} ({against(entry)})"
     yield ""
-    yield "What was tried is in the [research log](research.md#rows-that-fall-short-of-the-paper).\n"
+    yield "What was tried is in the [research log](../results/research.md#rows-that-fall-short-of-the-paper).\n"
 
 
 def against(entry: Entry) -> str:
