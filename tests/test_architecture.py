@@ -82,8 +82,8 @@ def test_training_takes_the_way_of_the_page(tool: dict[str, Any], toy: Dataset, 
 
 def test_predicting_takes_the_way_of_the_page(tool: dict[str, Any], zoo: Path) -> None:
     with hmem.KnowledgeBase.open(zoo) as kb:
-        kb.predict(**DOG)
-        passed = journey(lambda: kb.predict(**DOG))
+        kb.predict(DOG["entity"], DOG["relation"])
+        passed = journey(lambda: kb.predict(DOG["entity"], DOG["relation"]))
     assert missed(tool["hops"](PAGE, "Predict"), passed) == []
     assert counted("kb.predict") == pytest.approx((len(passed), len(modules(passed))), abs=8)
 
