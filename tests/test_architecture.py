@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import hmem
-from hmem.graph.dataset import Dataset
-from hmem.runs.fit import Plan, configure, train_in
+from hmem.cli.main import app
 from tests.journeys import Hop, Watch, journey, modules
 from tests.serve.clients import DOG, client
 from tests.serve.conftest import toy_model, zoo
@@ -31,13 +31,6 @@ def tool() -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(TOOL.parent)
         return runpy.run_path(str(TOOL))
-
-
-@pytest.fixture
-def toy(tmp_path: Path) -> Dataset:
-    rows = "dog is_a canine\nwolf is_a canine\ncanine has dog\ncanine has wolf\ncanine has paw\nwolf eats dog\n" * 2
-    (tmp_path / "toy.csv").write_text(rows.replace(" ", ","))
-    return hmem.load_dataset(tmp_path / "toy.csv")
 
 
 def missed(named: list[str], passed: list[Hop]) -> list[str]:
@@ -71,13 +64,18 @@ def test_a_hop_that_is_not_passed_in_order_is_noticed() -> None:
     assert missed(["a.h", "b.C.g"], passed) == ["b.C.g"]
 
 
-def test_training_takes_the_way_of_the_page(tool: dict[str, Any], toy: Dataset, tmp_path: Path) -> None:
+def test_training_takes_the_way_of_the_page(tool: dict[str, Any], tmp_path: Path) -> None:
+    data = tmp_path / "toy.csv"
+    data.write_text(
+        "dog,is_a,canine\nwolf,is_a,canine\ncanine,has,dog\ncanine,has,wolf\ncanine,has,paw\nwolf,eats,dog\n"
+    )
     named = tool["hops"](PAGE, "Train")
-    data, out = tmp_path / "toy.csv", tmp_path / "model"
-    assert missed(named, journey(lambda: hmem.fit(data, settings=SETTINGS, out=out))) == []
-    plan = Plan(data="toy", dataset=toy, preset="tpr", config=configure({}, SETTINGS))
-    joined = named[named.index("hmem.runs.fit.train_in") :]
-    assert missed(joined, journey(lambda: train_in(tmp_path / "other", plan))) == []
+    assert missed(named, journey(lambda: hmem.fit(data, settings=SETTINGS, out=tmp_path / "a"))) == []
+
+    assert "(`hmem.cli.train.train`) reads its options and joins at step 4" in " ".join(PAGE.split())
+    options = ["--out", str(tmp_path / "b"), *(word for each in SETTINGS for word in ("--set", each))]
+    passed = journey(lambda: CliRunner().invoke(app, ["train", str(data), *options], catch_exceptions=False))
+    assert missed(["hmem.cli.train.train", *named[3:]], passed) == []
 
 
 def test_predicting_takes_the_way_of_the_page(tool: dict[str, Any], zoo: Path) -> None:
