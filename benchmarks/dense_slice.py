@@ -1,6 +1,6 @@
 """How dense is a slice of a graph that a CPU can train on?
 
-Draws entities from those with the most facts and keeps the facts among them. The slice of FB15K in docs/research.md:
+Draws entities from those with the most facts and keeps the facts among them. The slice of FB15K in results/research.md:
 
     python benchmarks/dense_slice.py FB15K --top 6000 --entities 2500 --out fb-slice.tsv
     hmem data gen fb-slice.tsv --heldout 250 --out fb-slice-gen

@@ -42,8 +42,8 @@ tables; `benchmarks/paper` has the settings of every row, and `results/paper` ev
   WN18; .1, 2.5 on WN18RR; .0025, 3 on FB15K; .05, 3 on FB15K-237); `ERAvg` is the closest relative in the literature;
   `recall` and `TPR-inf-readout` are our own. None of them is in the paper.
 - Where several seeds were run, metrics are means, and the MRR has its standard deviation beside it.
-- Settings were chosen on validation facts; those of commit 344f594 with [a yardstick that has been mended
-  since](evaluation.md#why-test-facts-are-no-rivals-in-validation).
+- Settings were chosen on validation facts; those of commit 344f594 with [test facts as
+  rivals](evaluation.md#why-test-facts-are-no-rivals-in-validation).
 """
 
 
@@ -90,7 +90,7 @@ def section(comparison: Comparison) -> Iterator[str]:
 
 
 def leaders(comparison: Comparison) -> Iterator[str]:
-    """Who has the highest MRR, be it a baseline."""
+    """The model or baseline with the highest MRR."""
     best = [entry for graph in GRAPHS if (entry := comparison.best("all", graph)) is not None]
     if any(entry.kind == "row" and entry.ours for entry in comparison.entries):
         said = " and ".join(f"{entry.label} ({share(entry.ours['all'].mean['MRR'])})" for entry in best)
@@ -109,7 +109,7 @@ def verdict(comparison: Comparison) -> Iterator[str]:
     for entry in comparison.short:
         yield f"- {entry.label} by {share(entry.shortfall or 0)} ({against(entry)})"
     yield ""
-    yield "What was tried is in the [research log](research.md#rows-that-fall-short-of-the-paper).\n"
+    yield "What was tried is in the [research log](../results/research.md#rows-that-fall-short-of-the-paper).\n"
 
 
 def against(entry: Entry) -> str:
@@ -124,7 +124,7 @@ def parts(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
         "the answer, so that it can be copied; the rest has to be completed. Beside `recall` stand the rules,\n"
         "ComplEx-N3 and the best of the other rows; then by the number of facts in the asked entity's memory.\n"
         "Means of all seeds. That only half of WN18RR's linked questions about entities with 64 facts or more are\n"
-        "answered at once is so for every model here: there are six of them.\n"
+        "answered at once holds for every model here: there are six of them.\n"
     )
     for row in rows:
         shown = parts_of(row, rows, lines) if row.preset == "recall" else None
