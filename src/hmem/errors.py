@@ -49,7 +49,7 @@ class HMemError(Exception):
         found: object = None,
         expected: str | None = None,
         suggestions: Sequence[str] = (),  # what may have been meant, the likeliest first
-        hint: Hint | None = None,
+        hint: Hint | str | None = None,  # a plain text where there is neither option nor command to name
     ) -> None:
         problem = problem or (f"expected {expected}, found {found}" if expected else "")
         super().__init__(problem)
@@ -61,7 +61,7 @@ class HMemError(Exception):
         self.found = found
         self.expected = expected
         self.suggestions = tuple(suggestions)
-        self.hint = hint
+        self.hint = Hint(text=hint) if isinstance(hint, str) else hint
 
     def __str__(self) -> str:
         return word(self, str, hint_for_python, option_for_python)
@@ -117,6 +117,11 @@ class NoModelError(StoreError):
 
 class NumericalWarning(UserWarning):
     """Numerical trouble that is survivable; filter it with the standard `warnings` module."""
+
+
+def shown(text: str, most: int = 80) -> str:
+    """Text in a message: not longer than a line."""
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def option_for_python(name: str, value: object) -> str:

@@ -16,7 +16,7 @@ from hmem.errors import (
     UnknownNameError,
     UntrainedRelationError,
 )
-from hmem.knowledge.session import unknown_name
+from hmem.graph.names import unknown_name
 from hmem.serve.errors import CODES, ApiError, answer, code_of, shown, worded
 
 

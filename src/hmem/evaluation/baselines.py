@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hmem.errors import ConfigError, Hint
+from hmem.errors import ConfigError
 from hmem.evaluation.evaluate import Scorer
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
@@ -105,5 +105,5 @@ def make_baseline(name: str, dataset: Dataset, graph: GraphName, seed: int = 0) 
         case "random":
             return RandomScores(dataset.num_entities, seed)
         case _:
-            names = Hint(text="there are rules, rules (noisy-or), frequency, random")
+            names = "there are rules, rules (noisy-or), frequency, random"
             raise ConfigError(f'no baseline "{name}"', option="name", found=name, hint=names)

@@ -29,7 +29,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from hmem.errors import CheckpointError, Hint
+from hmem.errors import CheckpointError
 from hmem.evaluation.evaluate import Scorer, rows_per_chunk
 from hmem.evaluation.isotonic import Steps, expected_calibration_error, isotonic
 from hmem.evaluation.protocol import Candidates
@@ -105,10 +105,8 @@ class Calibration:
                 **{name: saved[name] for name in NUMBERS},
             )
         except (KeyError, TypeError, ValueError) as error:
-            without = Hint(text="remove it, and scores are shown instead")
-            raise CheckpointError(
-                f"the calibration in metrics.json cannot be used ({error!r})", hint=without
-            ) from error
+            problem = f"the calibration in metrics.json cannot be used ({error!r})"
+            raise CheckpointError(problem, hint="remove it, and scores are shown instead") from error
 
 
 @runtime_checkable

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from hmem.errors import DownloadError, Hint
+from hmem.errors import DownloadError
 from hmem.graph.canonical import canonical_text, sha256, write_folder
 from hmem.graph.catalog import Entry, Source
 
@@ -52,7 +52,7 @@ def fetch(entry: Entry, root: str | os.PathLike[str], progress: Progress | None 
     root = Path(root)
     target = root / entry.folder
     if entry.source is None:
-        instead = Hint(text=f"{where_to_put(entry, target)}, or {entry.instead}")
+        instead = f"{where_to_put(entry, target)}, or {entry.instead}"
         raise DownloadError(f"{entry.name} has no public download", hint=instead)
     root.mkdir(parents=True, exist_ok=True)
     try:
@@ -61,8 +61,9 @@ def fetch(entry: Entry, root: str | os.PathLike[str], progress: Progress | None 
             for _, part in parts.values():
                 _restart(part)
     except _FinalError as failure:
-        instead = Hint(text=f"to do without the download, {where_to_put(entry, target)}")
-        raise DownloadError(str(failure), hint=instead) from failure
+        raise DownloadError(
+            str(failure), hint=f"to do without the download, {where_to_put(entry, target)}"
+        ) from failure
     return target
 
 

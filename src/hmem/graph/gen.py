@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from hmem.errors import ConfigError, DataError, Hint
+from hmem.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -73,5 +73,5 @@ def _refuse_empty_parts(split: GenSplit) -> None:
             f"{{option}} leaves no facts for {' and '.join(empty)} (facts: {facts})",
             option="heldout",
             found=len(split.heldout),
-            hint=Hint(text="hold out more or fewer entities, or use a larger graph"),
+            hint="hold out more or fewer entities, or use a larger graph",
         )

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from hmem.errors import EmptyNeighborhoodError, Hint
+from hmem.errors import EmptyNeighborhoodError
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Table, cell
 from hmem.knowledge.store.records import Names3
@@ -103,7 +103,7 @@ def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) ->
             raise EmptyNeighborhoodError(
                 f'"{live.entities.names[answer]}" has no {"other " if stored else ""}fact that links it to what the '
                 "model was trained with, so it cannot be an answer yet and there is nothing to explain",
-                hint=Hint(text="add one first"),
+                hint="add one first",
             )
         index, vectors = predictor.index()
         parts = explain(predictor.model, index, entity, role, answer, vectors)

@@ -13,11 +13,11 @@ from hmem.errors import (
     EmptyNeighborhoodError,
     Hint,
     HMemError,
-    UnknownNameError,
     UntrainedRelationError,
+    shown,
 )
 from hmem.evaluation.calibration import Calibration
-from hmem.graph.names import Names
+from hmem.graph.names import Names, unknown_name
 from hmem.knowledge.explanation import Reasons, explain_answer, memory_weights, reasons_of
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.missing import missing_facts
@@ -154,7 +154,7 @@ class Session:
         number = _number(self.live.relations.names, relation)
         if number >= self.live.num_relations:
             raise UntrainedRelationError(
-                f'the relation "{_shown(relation)}" is stored and shown, but the model was trained before it came',
+                f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came',
                 hint=Hint(
                     text="to predict with it, train with the present facts",
                     command=f"hmem train --from {self.live.store.path} --out DIR",
@@ -180,7 +180,7 @@ class Session:
 
     def _no_facts(self, entity: int) -> EmptyNeighborhoodError:
         """Why there is nothing to assemble a memory from."""
-        name, path = _shown(self.live.entities.names[entity]), self.live.store.path
+        name, path = shown(self.live.entities.names[entity]), self.live.store.path
         if self.live.has_stored_facts(entity):
             return EmptyNeighborhoodError(
                 f'"{name}" has only facts with relations that the model was not trained with',
@@ -254,11 +254,6 @@ class Session:
         return [None if entity in outgrown else value for entity, value in zip(entities.tolist(), values, strict=True)]
 
 
-def unknown_name(kind: str, name: str) -> UnknownNameError:
-    """An error that says which name is not there; names like it are for the edge to find, where there is time."""
-    return UnknownNameError(f'no {kind} "{_shown(name)}"', option=kind, found=name)
-
-
 def no_name(kind: str, name: object) -> DataError:
     """An error that says what was given instead of a name."""
     return DataError(f"expected the name of one {kind} as text, received {name!r:.60} ({type(name).__name__})")
@@ -276,8 +271,3 @@ def _number(names: Names, name: object) -> int:
 def _check_k(k: object) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ConfigError(f"k={k!r}: expected how many answers are wanted, 1 or more")
-
-
-def _shown(name: str) -> str:
-    """A name in a message: not longer than a line."""
-    return name if len(name) <= 80 else name[:77] + "..."

@@ -27,6 +27,7 @@ from hmem.errors import (
     StoreError,
     UnknownNameError,
     UntrainedRelationError,
+    shown,
     word,
 )
 
@@ -60,11 +61,6 @@ class ApiError(HMemError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-
-
-def shown(name: str) -> str:
-    """A name in a message: not longer than a line."""
-    return name if len(name) <= 80 else name[:77] + "..."
 
 
 def code_of(error: HMemError) -> str:

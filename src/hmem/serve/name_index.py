@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from hmem.graph.names import Names
+from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
-from hmem.knowledge.session import unknown_name
 from hmem.knowledge.store.records import Changes, Names3
 from hmem.knowledge.store.store import Store
 from hmem.serve.search import MOST_LETTERS, Search

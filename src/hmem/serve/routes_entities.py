@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from hmem.graph.names import unknown_name
 from hmem.knowledge.base import facts_of
-from hmem.knowledge.session import unknown_name
 from hmem.knowledge.store.records import Names3, StoredFact
 from hmem.serve.context import TheService, failures
 from hmem.serve.requests import EndOf
