@@ -176,12 +176,8 @@ def import_(
         writes = []
         for file, table in zip(files, tables, strict=True):
             name = "standard input" if file == transfer.STANDARD else Path(file).name
-            stored = store.add_columns(
-                *(table.column(part) for part in transfer.ROLES),
-                source=name if source is None else source,
-                confidence=confidence,
-                progress=partial(progress, name),
-            )
+            word = name if source is None else source
+            stored = store.add_table(table, source=word, confidence=confidence, progress=partial(progress, name))
             writes.append(stored)
             done.append((name, table.num_rows, len(stored.changed)))
         new = new_names.of(writes)

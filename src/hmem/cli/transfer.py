@@ -28,18 +28,13 @@ def read(source: str, **how: object) -> "pa.Table":
     """
     from hmem.graph.readers.read import read_table
     from hmem.graph.readers.table import note_of
-    from hmem.knowledge.store.as_dataset import is_knowledge_base, split_moment
-    from hmem.knowledge.store.store import Store
+    from hmem.knowledge.store.as_dataset import is_knowledge_base, table_of
 
-    if not how and source != STANDARD and is_knowledge_base(source):
-        path, moment = split_moment(source)
-        with Store.open(path, read_only=True) as store:
-            return store.table(moment)
-    if not how and source != STANDARD and _is_dataset(source):
-        from hmem.knowledge.ingest import table_of  # brings torch with it
-
-        return table_of(output.load(source))
     if source != STANDARD:
+        if not how and is_knowledge_base(source):
+            return table_of(source)
+        if not how and _is_dataset(source):
+            return table_of(output.load(source))
         table = read_table(Path(source).expanduser(), **how)  # type: ignore[arg-type]
         if (note := note_of(table)) is not None:
             output.note(note)

@@ -14,12 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from hmem.errors import ConfigError, DataError, Hint, NoModelError, UnknownNameError
 from hmem.knowledge.explanation import Reasons
-from hmem.knowledge.ingest import Progress, import_table, make, table_of
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
     Direction,
@@ -32,6 +30,8 @@ from hmem.knowledge.results import (
     Similars,
 )
 from hmem.knowledge.session import Session, no_name
+from hmem.knowledge.store.as_dataset import table_of
+from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.knowledge.store.validation import check_facts
@@ -68,10 +68,18 @@ class KnowledgeBase:
     ) -> "KnowledgeBase":
         """A new base at `path`, with the facts of a dataset, a file, a folder, a table or triples of names.
 
-        Of a dataset, or a folder with splits, those that a model may see: its train and observed facts.
+        Of a dataset, or a folder with splits, those that a model may see: its train and observed facts. If anything is
+        wrong with facts or model, there is no new base, and an old one is as it was.
         """
+        table = None if facts is None else table_of(facts)
         folder = None if model is None else Path(model).expanduser()
-        make(Path(path), model=folder, facts=facts, source=source, overwrite=overwrite)
+        if folder is not None:
+            load(folder)  # says what is wrong with a folder that cannot be used
+        with Store.building(path, overwrite=overwrite) as store:
+            if table is not None:
+                store.add_table(table, source=source)
+            if folder is not None:
+                attach(store, folder)
         return cls.open(path, device=device)
 
     @classmethod
@@ -87,9 +95,7 @@ class KnowledgeBase:
     def __enter__(self) -> "KnowledgeBase":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -150,10 +156,8 @@ class KnowledgeBase:
         """
         if isinstance(facts, str | os.PathLike):
             self.store.refuse_itself(Path(facts).expanduser())
-        table = table_of(facts, **options)
-        if source is None and isinstance(facts, str | os.PathLike):
-            source = Path(facts).name
-        return import_table(self.store, table, source=source, progress=progress)
+            source = Path(facts).name if source is None else source
+        return self.store.add_table(table_of(facts, **options), source=source, progress=progress)
 
     def use_model(self, folder: str | os.PathLike[str], *, trained_until: int | None = None) -> None:
         """Answer with another model from now on, here and in every process that has the base open.

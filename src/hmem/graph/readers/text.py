@@ -13,7 +13,7 @@ from hmem.graph.readers.layout import Layout, find_layout
 from hmem.graph.readers.lines import BOM, open_text
 from hmem.graph.readers.quotes import QuoteCheck
 from hmem.graph.readers.slow_scan import scan
-from hmem.graph.readers.table import ROLES, TEXT, with_note
+from hmem.graph.readers.table import PARTS, TEXT, with_note
 
 _BLOCK = 1 << 22  # bytes parsed at a time (fastest of 1, 4, 8 and 16 MB); a longer row goes to the slow scan
 
@@ -71,7 +71,7 @@ def parse(path: Path, layout: Layout) -> pa.Table | None:
             return None
         if not inspected.passes() or table.num_rows == 0 or _has_empty_name(table):
             return None
-    return table.rename_columns(list(ROLES))
+    return table.rename_columns(list(PARTS))
 
 
 def _has_empty_name(table: pa.Table) -> bool:

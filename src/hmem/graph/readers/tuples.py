@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from hmem.errors import DataError, shown
-from hmem.graph.readers.table import ROLES, TableBuilder
+from hmem.graph.readers.table import PARTS, TableBuilder
 
 
 def read_tuples(source: Iterable[object]) -> pa.Table:
@@ -18,7 +18,7 @@ def read_tuples(source: Iterable[object]) -> pa.Table:
     for row, item in enumerate(source):
         if isinstance(item, str | bytes) or not isinstance(item, Sequence | np.ndarray) or len(item) != 3:
             raise DataError(f"row {row} (counted from 0): expected head, relation and tail, found {shown(repr(item))}")
-        for role, name in zip(ROLES, item, strict=True):
+        for role, name in zip(PARTS, item, strict=True):
             if not isinstance(name, str) or not name or not is_unicode(name):
                 expected = "Unicode text" if isinstance(name, str) and name else "a string"
                 raise DataError(f"row {row} (counted from 0): expected {expected} as {role}, found {shown(repr(name))}")

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from hmem.errors import DataError
-from hmem.graph.triples import Triples, first_occurrences, triple_keys
+from hmem.graph.triples import PARTS, Triples, first_occurrences, triple_keys
 from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.schema import INDEXES
-from hmem.knowledge.store.validation import PARTS, check_confidences, check_count, check_name
+from hmem.knowledge.store.validation import check_confidences, check_count, check_name
 from hmem.knowledge.store.write import new_moment
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Sequence
 
 from hmem.errors import DataError, shown
+from hmem.graph.triples import PARTS
 from hmem.knowledge.store.records import Names3
 
 LONGEST_NAME = 10_000  # characters
-PARTS = ("head", "relation", "tail")
 
 
 def check_name(kind: str, name: object) -> str:
