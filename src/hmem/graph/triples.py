@@ -52,6 +52,12 @@ def triple_keys(triples: Triples) -> Int[np.ndarray, " n"]:
     return keys
 
 
+def is_among(triples: Triples, others: Triples) -> Bool[np.ndarray, " n"]:
+    """True for every fact that is one of the others, too."""
+    keys = triple_keys(np.concatenate([triples, others]))
+    return np.isin(keys[: len(triples)], keys[len(triples) :])
+
+
 def first_occurrences(triples: Triples) -> Bool[np.ndarray, " n"]:
     """True for every fact that does not stand earlier in the list."""
     keys = triple_keys(triples)

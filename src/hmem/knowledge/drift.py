@@ -16,7 +16,7 @@ from torch import Tensor
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.queries import both_sides
 from hmem.evaluation.ranks import filtered_ranks
-from hmem.graph.triples import Triples, triple_keys
+from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.session import Session
@@ -107,8 +107,7 @@ def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
         changes = kb.store.changes_since(session.model_link.trained_until, 0, 0)
         usable, facts = _askable(session, changes.added), kb.store.triples()
         recent = usable[len(usable) - min(sample, len(usable)) :]
-        keys = triple_keys(np.concatenate([facts, changes.added]))
-        older = _sample(_askable(session, facts[~np.isin(keys[: len(facts)], keys[len(facts) :])]), sample)
+        older = _sample(_askable(session, facts[~is_among(facts, changes.added)]), sample)
         untrained = live.relations.of_store[facts[:, 1]] >= live.num_relations
         names = sorted({int(relation) for relation in live.relations.of_store[facts[untrained, 1]]})
         return Drift(

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from hmem.config import to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint, StoreError
-from hmem.knowledge.model_link import ModelLink, attach
-from hmem.knowledge.store.as_dataset import dataset_of, split_moment
+from hmem.knowledge.model_link import ModelLink, attach, trained_from
+from hmem.knowledge.store.as_dataset import dataset_of
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
 from hmem.model.presets import preset as settings_of
 from hmem.runs.fit import AnyCallback, Plan, Settings, Trained, configure, train_in
-from hmem.runs.folder import read_run
 from hmem.training.warm_start import warm_start
 
 
@@ -29,7 +28,7 @@ class Retraining:
     def of(cls, path: Path, out: Path, *, resume: bool = False) -> "Retraining":
         """Look at a knowledge base before training on its facts of now, or on those of the run that is resumed."""
         with Store.open(path) as store:  # not read-only: better to fail now than when the model is ready
-            moment = _moment_of_run(out) if resume else None
+            moment = trained_from(out)[1] if resume else None
             moment = store.moment if moment is None else moment
             link = ModelLink.of(store)
             if link is None:
@@ -103,11 +102,3 @@ class Retraining:
                     call=f"kb.use_model({str(folder)!r})",
                 ),
             ) from error
-
-
-def _moment_of_run(out: Path) -> int | None:
-    """The moment of the knowledge base that an interrupted run took its facts from."""
-    try:
-        return split_moment(str(read_run(out)["data"]))[1]
-    except (CheckpointError, KeyError):  # resuming says what is wrong
-        return None
