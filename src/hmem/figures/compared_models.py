@@ -31,7 +31,7 @@ def compared_model(name: str, model: HMem, device: torch.device | str = "cpu") -
 
 def compared_rules(dataset: Dataset) -> ComparedModel:
     """The rules of the training facts, mined once, applied to the facts of each graph."""
-    training = Neighborhoods.build(dataset.train, dataset.num_entities, dataset.num_relations)
+    training = dataset.graph_of(dataset.train)
     mined = Rules(training, training)
 
     def on(graph: Neighborhoods) -> Scorer:

@@ -19,7 +19,6 @@ from hmem.evaluation.queries import queries_of
 from hmem.figures.compared_models import ComparedModel, Kind
 from hmem.figures.tables import TableRow, Tables, column, grouped
 from hmem.graph.dataset import Dataset, GraphName
-from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 
 SHARES = tuple(tenth / 10 for tenth in range(11))
@@ -104,8 +103,7 @@ def growth_effect(
             if draw > 0 and count in (0, len(arriving)):  # no fact, or all of them: nothing is left to chance
                 found[:, :, draw, place] = found[:, :, 0, place]
                 continue
-            facts = np.concatenate([dataset.train, arriving[order[:count]]])
-            now = Neighborhoods.build(facts, dataset.num_entities, dataset.num_relations)
+            now = dataset.graph_of(np.concatenate([dataset.train, arriving[order[:count]]]))
             for which, model in enumerate(models):
                 ranks = rank_queries(model.on(now), queries, known, candidates)
                 found[which, :, draw, place] = [metrics(ranks[protocol], queries.sides)[MRR] for protocol in protocols]
