@@ -1,4 +1,4 @@
-"""`hmem data`: the datasets that hmem knows, and new ones made from any graph."""
+"""`hmem data`: the registered datasets, and new ones made from any graph."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output
-from hmem.errors import ConfigError, DataError
+from hmem.errors import ConfigError, DataError, Hint
 
 if TYPE_CHECKING:
     from hmem.graph.catalog import Entry
@@ -26,14 +26,12 @@ def list_datasets(json_path: options.Json = None) -> None:
     """Every dataset hmem knows by name, and where it is now."""
     from hmem.graph.catalog import CATALOG
 
-    known = [_known(entry, *_where(entry)) for entry in CATALOG.values()]
-    if json_path is not None:
-        output.write_json(json_path, known)
-    if json_path == "-":
+    listed = [_registered(entry, *_where(entry)) for entry in CATALOG.values()]
+    if output.written(json_path, listed):
         return
     table = output.table(["dataset"], ["entities", "relations", "train", "valid", "test", "held out"])
     table.add_column("where")
-    for info in known:
+    for info in listed:
         sizes = [info.get(key) for key in ("entities", "relations", "train", "valid", "test", "heldout")]
         table.add_row(info["dataset"], *[output.count(size) for size in sizes], info["where"])
     output.show(table)
@@ -47,7 +45,7 @@ def show(
 ) -> None:
     """Counts, licence, citation and source of a dataset, its largest relations and its degrees.
 
-    Nothing is downloaded: of a dataset that is not here, only what is known about it is shown.
+    Nothing is downloaded: of a dataset that is not here, only what the registry says is shown.
     """
     from hmem.graph.registry import find_entry, load_entry, locate
     from hmem.knowledge.store.as_dataset import is_knowledge_base
@@ -59,15 +57,13 @@ def show(
     else:
         entry = find_entry(data)
         place = locate(entry)
-        info = _known(entry, "not here", None)
+        info = _registered(entry, "not here", None)
         if place is not None:
             info |= {"where": place.kind, "folder": place.folder}
             info |= _measured(load_entry(entry, place))
         if verify:
             info["sha256"] = _verified(entry, place)
-    if json_path is not None:
-        output.write_json(json_path, info)
-    if json_path != "-":
+    if not output.written(json_path, info):
         _print(info)
 
 
@@ -112,9 +108,7 @@ def gen(
     made = counts(load_dataset(target))
     kept = sum(made[part] for part in ("train", "observed", "valid", "test"))
     info = {"dataset": dataset.name, "seed": seed, "folder": target, **made, "dropped": len(triples) - kept}
-    if json_path is not None:
-        output.write_json(json_path, info)
-    if json_path != "-":
+    if not output.written(json_path, info):
         output.show(output.facts({label: _words(value) for label, value in info.items()}))
 
 
@@ -140,9 +134,7 @@ def import_(
     dataset = output.load(str(file), **options.reading(columns, delimiter, header, format_, short_names))
     write_folder(target, _texts(dataset.vocab, {part: getattr(dataset, part) for part in ("train", "valid", "test")}))
     info = {"dataset": dataset.name, "folder": target, **counts(dataset), "duplicates": dataset.duplicates}
-    if json_path is not None:
-        output.write_json(json_path, info)
-    if json_path != "-":
+    if not output.written(json_path, info):
         output.show(output.facts({label: _words(value) for label, value in info.items() if value is not None}))
 
 
@@ -176,7 +168,7 @@ def _where(entry: "Entry") -> tuple[str, Path | None]:
     return ("not here", None) if place is None else (place.kind, place.folder)
 
 
-def _known(entry: "Entry", where: str, folder: Path | None) -> dict[str, Any]:
+def _registered(entry: "Entry", where: str, folder: Path | None) -> dict[str, Any]:
     """What the registry says about a dataset, under the keys of `--json`."""
     return {
         "dataset": entry.name,
@@ -222,13 +214,12 @@ def _verified(entry: "Entry", place: "Place | None") -> dict[str, str]:
     from hmem.graph.registry import checksums
 
     if place is None:
-        raise DataError(
-            f"{entry.name} is not here, so there is nothing to verify; fetch it: hmem data fetch {entry.name}"
-        )
+        hint = Hint(text="fetch it", command=f"hmem data fetch {entry.name}")
+        raise DataError(f"{entry.name} is not here, so there is nothing to verify", hint=hint)
     found = checksums(entry, place.folder)
     for split, digest in found.items():
         if digest != entry.sha256[split]:
-            raise DataError(f"{place.folder}: {split} has SHA-256 {digest}, expected {entry.sha256[split]}")
+            raise DataError(f"{split} has SHA-256 {digest}, expected {entry.sha256[split]}", path=place.folder)
     return found
 
 

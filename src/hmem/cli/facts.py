@@ -3,7 +3,7 @@
 None of these commands looks at the model, so they are quick; the next prediction uses what they did.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -90,7 +90,7 @@ def list_facts(
     limit: options.Limit = LISTED,
     json_path: options.AnswerJson = None,
 ) -> None:
-    """The facts, oldest first, with when they came and on whose word."""
+    """The facts, oldest first, with when they came and from which source."""
     from hmem.knowledge.store.store import Store
 
     with Store.open(kb, read_only=True) as store:
@@ -123,9 +123,8 @@ def history(
     with Store.open(kb, read_only=True) as store:
         head, relation, tail = _chosen(store, head, relation, tail)
         found = store.history(head=head, relation=relation, tail=tail, limit=limit + 1 if limit else None)
-    events = sorted(
-        (event for each in found for event in _events(each)), key=lambda event: event["at"], reverse=True
-    )  # of what happened in one moment, in the order given
+    events = [event for each in found for event in _events(each)]
+    events.sort(key=lambda event: event["at"], reverse=True)  # stable: those of one moment stay in the order given
     more, events = bool(limit) and len(events) > limit, events[: limit or None]
     if output.written(json_path, events):
         return
@@ -151,7 +150,7 @@ def import_(
         ),
     ],
     source: Annotated[
-        str | None, typer.Option(help="On whose word; kept with the facts. The file's name if not given.")
+        str | None, typer.Option(help="Where they come from; kept with the facts. The file's name if not given.")
     ] = None,
     confidence: Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1; kept with the facts.")] = None,
     columns: options.Columns = None,
@@ -228,9 +227,8 @@ def _given(fact: list[str]) -> "list[Names3]":
         table = transfer.read(transfer.STANDARD)
         return list(zip(*(table.column(part).to_pylist() for part in transfer.ROLES), strict=True))
     if len(fact) != 3:
-        raise ConfigError(
-            f"expected HEAD RELATION TAIL, or - for standard input; received {len(fact)}: {' '.join(fact)}"
-        )
+        received = f"{len(fact)}: {' '.join(fact)}"
+        raise ConfigError(f"expected HEAD RELATION TAIL, or - for standard input; received {received}")
     return [(fact[0], fact[1], fact[2])]
 
 
@@ -246,8 +244,7 @@ def _chosen(store: "Store", head: str | None, relation: str | None, tail: str | 
     )
 
 
-def _show_facts(found: "Iterable[StoredFact]") -> None:
-    found = list(found)
+def _show_facts(found: "Sequence[StoredFact]") -> None:
     sure = any(each.confidence is not None for each in found)
     table = output.table(["head", "relation", "tail", "added", "source"], ["confidence"] if sure else [])
     for each in found:
@@ -257,18 +254,11 @@ def _show_facts(found: "Iterable[StoredFact]") -> None:
 
 
 def _line(each: "StoredFact") -> dict[str, Any]:
-    return {
-        "head": each.head,
-        "relation": each.relation,
-        "tail": each.tail,
-        "added_at": each.added_at,
-        "source": each.source,
-        "confidence": each.confidence,
-    }
+    return {name: getattr(each, name) for name in (*transfer.ROLES, "added_at", "source", "confidence")}
 
 
 def _events(each: "StoredFact") -> Iterable[dict[str, Any]]:
-    fact = {"head": each.head, "relation": each.relation, "tail": each.tail}
+    fact = dict(zip(transfer.ROLES, each.names, strict=True))
     if each.removed_at is not None:
         yield {"at": each.removed_at, "what": "removed", **fact, "source": each.removed_by}
     yield {"at": each.added_at, "what": "added", **fact, "source": each.source}

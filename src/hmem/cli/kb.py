@@ -88,11 +88,8 @@ def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> No
             output.note(f"{kb}: {problem}")
         raise typer.Exit(1)
     if not taken:
-        facts, entities = (
-            output.plural(counts["facts"], "fact"),
-            output.plural(counts["entities"], "entity", "entities"),
-        )
-        output.say(f"{kb} is sound: {facts} about {entities}, {output.plural(counts['moments'], 'write')}")
+        facts, writes = output.plural(counts["facts"], "fact"), output.plural(counts["moments"], "write")
+        output.say(f"{kb} is sound: {facts} about {output.plural(counts['entities'], 'entity', 'entities')}, {writes}")
 
 
 @app.command()
@@ -134,9 +131,9 @@ def drift(kb: options.KnowledgeBase, device: options.Device = "cpu", json_path: 
         found = measure(base)
     if output.written(json_path, found.to_dict()):
         return
-    known = found.facts - found.new_facts
+    older = found.facts - found.new_facts
     table = output.table(["facts"], ["number", "MRR"])
-    table.add_row("from before training, left out and asked for", output.count(known), output.decimal(found.older_mrr))
+    table.add_row("from before training, left out and asked for", output.count(older), output.decimal(found.older_mrr))
     table.add_row("from after it, the same", output.count(found.new_facts), output.decimal(found.recent_mrr))
     table.add_row("kept for validation in training", "", output.decimal(found.validation_mrr))
     output.show(table)

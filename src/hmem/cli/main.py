@@ -33,16 +33,10 @@ app.add_typer(kb.app, name="kb")
 app.add_typer(facts.app, name="facts")
 app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
-app.command()(train.train)
-app.command()(evaluate.evaluate)
-app.command()(ask.predict)
-app.command()(ask.explain)
-app.command()(ask.missing)
-app.command()(ask.similar)
-app.command()(serve.serve)
-app.command()(demo.demo)
-app.command()(untrained.untrained)
-app.command()(reproduce.reproduce)
+for command in (train.train, evaluate.evaluate, ask.predict, ask.explain, ask.missing, ask.similar, serve.serve):
+    app.command()(command)
+for command in (demo.demo, untrained.untrained, reproduce.reproduce):
+    app.command()(command)
 app.add_typer(figures.app, name="figures")
 
 
