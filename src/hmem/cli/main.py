@@ -33,9 +33,9 @@ app.add_typer(kb.app, name="kb")
 app.add_typer(facts.app, name="facts")
 app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
-for command in (train.train, evaluate.evaluate, ask.predict, ask.explain, ask.missing, ask.similar, serve.serve):
-    app.command()(command)
-for command in (demo.demo, untrained.untrained, reproduce.reproduce):
+asking = (ask.predict, ask.explain, ask.missing, ask.similar)
+others = (serve.serve, demo.demo, untrained.untrained, reproduce.reproduce)
+for command in (train.train, evaluate.evaluate, *asking, *others):
     app.command()(command)
 app.add_typer(figures.app, name="figures")
 

@@ -87,11 +87,6 @@ class Reasons(Table[Reason]):
     def _head(self) -> list[str]:
         return [name for name in super()._head() if name != "facts"]
 
-    def _like(self, rows: Sequence[Reason]) -> "Reasons":
-        return Reasons(
-            rows, fact=self.fact, score=self.score, total=self.total, probability=self.probability, stored=self.stored
-        )
-
 
 def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) -> tuple[Explanation, Ranked, bool]:
     """Take one score apart, with the fact left out of the graph if it is stored; the answer judged; whether it is."""

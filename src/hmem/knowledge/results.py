@@ -1,6 +1,7 @@
 """Questions, and answers as small tables: rows to loop over, columns to hand to pandas or Arrow, text to look at."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
@@ -101,7 +102,11 @@ class Table(Sequence[Row], Generic[Row]):
     def __getitem__(self, place: slice) -> Any: ...  # the same kind of table
 
     def __getitem__(self, place: int | slice) -> Any:
-        return self._like(self.rows[place]) if isinstance(place, slice) else self.rows[place]
+        if not isinstance(place, slice):
+            return self.rows[place]
+        part = copy(self)
+        part.rows = self.rows[place]
+        return part
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and self.rows == other.rows
@@ -113,10 +118,8 @@ class Table(Sequence[Row], Generic[Row]):
         return [{name: getattr(row, name) for name in self.columns} for row in self.rows]
 
     def to_arrow(self) -> pa.Table:
-        columns = {
-            name: pa.array([getattr(row, name) for row in self.rows], self.SCHEMA[name]) for name in self.columns
-        }
-        return pa.table(columns)
+        schema = {name: self.SCHEMA[name] for name in self.columns}
+        return pa.table({name: pa.array([getattr(row, name) for row in self], kind) for name, kind in schema.items()})
 
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame; needs pandas."""
@@ -127,18 +130,13 @@ class Table(Sequence[Row], Generic[Row]):
         return frame
 
     def __repr__(self) -> str:
-        return as_text([self._cells(row) for row in self.rows[:ROWS_SHOWN]], self._head(), len(self))
+        head = self._head()
+        rows = [[cell(name, getattr(row, name)) for name in head] for row in self.rows[:ROWS_SHOWN]]
+        return as_text(rows, head, len(self))
 
     def _head(self) -> list[str]:
         """The columns that have something to show."""
         return [name for name in self.columns if any(getattr(row, name) is not None for row in self.rows[:ROWS_SHOWN])]
-
-    def _cells(self, row: Row) -> list[str]:
-        return [cell(name, getattr(row, name)) for name in self._head()]
-
-    def _like(self, rows: Sequence[Row]) -> Any:
-        """Other rows of the same kind."""
-        return type(self)(rows)
 
 
 FACT = {name: pa.string() for name in ("head", "relation", "tail")}

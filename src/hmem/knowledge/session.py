@@ -1,7 +1,8 @@
 """Questions by name, answers as rows: the one way from a question to an answer, for Python and for HTTP."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -58,12 +59,7 @@ class Session:
 
     def answer(self, questions: Sequence[Question]) -> list[list[Prediction]]:
         """The best answers to each question, all in one pass."""
-        answers = []
-        for each in self.answer_each(questions):
-            if isinstance(each, HMemError):
-                raise each
-            answers.append(each)
-        return answers
+        return whole(self.answer_each(questions))
 
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The same, where a question that cannot be answered has its error instead and the others their answers."""
@@ -155,10 +151,7 @@ class Session:
         if number >= self.live.num_relations:
             raise UntrainedRelationError(
                 f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came',
-                hint=Hint(
-                    text="to predict with it, train with the present facts",
-                    command=f"hmem train --from {self.live.store.path} --out DIR",
-                ),
+                hint=self._train_hint("to predict with it, train with the present facts"),
             )
         if direction not in get_args(Direction):
             raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
@@ -182,16 +175,13 @@ class Session:
         """Why there is nothing to assemble a memory from."""
         name, path = shown(self.live.entities.names[entity]), self.live.store.path
         if self.live.has_stored_facts(entity):
-            return EmptyNeighborhoodError(
-                f'"{name}" has only facts with relations that the model was not trained with',
-                hint=Hint(
-                    text="add others, or train a model with these", command=f"hmem train --from {path} --out DIR"
-                ),
-            )
-        return EmptyNeighborhoodError(
-            f'"{name}" has no facts yet',
-            hint=Hint(text="add one first", command=f"hmem facts add {path} HEAD RELATION TAIL"),
-        )
+            problem = f'"{name}" has only facts with relations that the model was not trained with'
+            return EmptyNeighborhoodError(problem, hint=self._train_hint("add others, or train a model with these"))
+        hint = Hint(text="add one first", command=f"hmem facts add {path} HEAD RELATION TAIL")
+        return EmptyNeighborhoodError(f'"{name}" has no facts yet', hint=hint)
+
+    def _train_hint(self, text: str) -> Hint:
+        return Hint(text=text, command=f"hmem train --from {self.live.store.path} --out DIR")
 
     # Numbers
 
@@ -206,9 +196,7 @@ class Session:
 
     def _best(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Prediction] | HMemError]:
         """The answers to questions that differ, in one pass; if that fails, in one pass for each."""
-        entities, roles = (
-            np.array(part, dtype=np.int64) for part in ([a.entity for a in asked], [a.role for a in asked])
-        )
+        entities, roles = np.array([each[:2] for each in asked], dtype=np.int64).reshape(-1, 2).T
         try:
             ranked = self.predictor.best(entities, roles, [each.k for each in asked], [each.room for each in asked])
         except HMemError as error:
@@ -230,17 +218,9 @@ class Session:
         for row, probability in zip(rows, self._probabilities(entities, ranked, any_question), strict=True):
             entity, role, answer, score, stored, rank = row
             head, relation, tail = self.predictor.named(entity, role, answer)
-            prediction = Prediction(
-                head=head,
-                relation=relation,
-                tail=tail,
-                score=score,
-                probability=probability,
-                stored=stored,
-                rank=rank,
-                direction="tail" if role >= self.live.num_relations else "head",
-            )
-            found.append(prediction)
+            direction: Direction = "tail" if role >= self.live.num_relations else "head"
+            fact = partial(Prediction, head=head, relation=relation, tail=tail, direction=direction)
+            found.append(fact(score=score, probability=probability, stored=stored, rank=rank))
         return found
 
     def _probabilities(
@@ -252,6 +232,16 @@ class Session:
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
         values = self.calibration.probability(ranked.log_p, ranked.leads, any_question=any_question).tolist()
         return [None if entity in outgrown else value for entity, value in zip(entities.tolist(), values, strict=True)]
+
+
+def whole(found: Iterable[list[Prediction] | HMemError]) -> list[list[Prediction]]:
+    """The answers, if all questions could be answered; else the first error."""
+    answers = []
+    for each in found:
+        if isinstance(each, HMemError):
+            raise each
+        answers.append(each)
+    return answers
 
 
 def no_name(kind: str, name: object) -> DataError:

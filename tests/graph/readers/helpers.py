@@ -7,7 +7,8 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from hmem.graph.readers.table import PARTS, TEXT
+from hmem.graph.readers.table import TEXT
+from hmem.graph.triples import PARTS
 
 Write = Callable[[str, str | bytes], Path]
 Triple = tuple[str, str, str]

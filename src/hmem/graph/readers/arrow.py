@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns
 from hmem.graph.readers.files import Place
-from hmem.graph.readers.table import PARTS, as_table
+from hmem.graph.readers.table import as_table
+from hmem.graph.triples import PARTS
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index that has no name
 _ROWS_PER_CHUNK = 1 << 20

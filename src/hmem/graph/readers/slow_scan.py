@@ -9,7 +9,8 @@ from hmem.graph.readers.files import Place
 from hmem.graph.readers.layout import Layout
 from hmem.graph.readers.lines import Lines, open_text
 from hmem.graph.readers.rows import TextRow, fields_by, rows
-from hmem.graph.readers.table import PARTS, TableBuilder
+from hmem.graph.readers.table import TableBuilder
+from hmem.graph.triples import PARTS
 
 
 def scan(path: Path, layout: Layout) -> pa.Table:

@@ -13,7 +13,8 @@ from hmem.graph.readers.layout import Layout, find_layout
 from hmem.graph.readers.lines import BOM, open_text
 from hmem.graph.readers.quotes import QuoteCheck
 from hmem.graph.readers.slow_scan import scan
-from hmem.graph.readers.table import PARTS, TEXT, with_note
+from hmem.graph.readers.table import TEXT, with_note
+from hmem.graph.triples import PARTS
 
 _BLOCK = 1 << 22  # bytes parsed at a time (fastest of 1, 4, 8 and 16 MB); a longer row goes to the slow scan
 

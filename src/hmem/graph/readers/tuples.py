@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from hmem.errors import DataError, shown
-from hmem.graph.readers.table import PARTS, TableBuilder
+from hmem.graph.readers.table import TableBuilder
+from hmem.graph.triples import PARTS
 
 
 def read_tuples(source: Iterable[object]) -> pa.Table:
