@@ -1,4 +1,4 @@
-"""The one list of SQLite files that this process has open, and the only safe ways around it.
+"""The one list of SQLite files that this process has open, and ways to open other files that respect it.
 
 SQLite guards a file with POSIX locks. They belong to the process, and all of them end when it closes any descriptor of
 that file, whichever part of the program had taken them. Another process may then take the file for unused, throw its
@@ -6,7 +6,7 @@ log away, and facts that were acknowledged are lost. The same holds for the -shm
 
 So everything in this package that opens a file which may be a knowledge base goes through this module. SQLite's own
 connections are put on the list before they open their file. Other code asks `is_database`, reads with `open_plain`, and
-calls `refuse_to_replace` before it writes: none of them touches a file that is on the list. Files are told apart by
+calls `refuse_to_replace` before it writes: none of them touches a file that is on the list. Files are identified by
 device and inode, so a link to a file is the same file.
 """
 

@@ -23,7 +23,7 @@ LARGEST = 10  # relations shown
 
 @app.command("list")
 def list_datasets(json_path: options.Json = None) -> None:
-    """Every dataset hmem knows by name, and where it is now."""
+    """Every dataset that has a name in hmem, and where it is now."""
     from hmem.graph.catalog import CATALOG
 
     listed = [_registered(entry, *_where(entry)) for entry in CATALOG.values()]
@@ -52,7 +52,7 @@ def show(
 
     if Path(data).expanduser().exists() or is_knowledge_base(data):
         if verify:
-            raise ConfigError(f"--verify: checksums are known for the names of `hmem data list`, and {data} is a path")
+            raise ConfigError(f"--verify: only the datasets of `hmem data list` have checksums, and {data} is a path")
         info = _measured(output.load(data))
     else:
         entry = find_entry(data)
@@ -125,7 +125,7 @@ def import_(
 ) -> None:
     """Make a dataset folder from a file of facts whose columns or format need explaining.
 
-    Facts are split at random (seed 0) so that every entity and relation stays known to train.
+    Facts are split at random (seed 0) so that every entity and relation stays in train.
     """
     from hmem.graph.canonical import write_folder
     from hmem.graph.registry import counts

@@ -121,8 +121,8 @@ def _ask(
     for each in likely:
         why, is_true = kb.explain(*each.names, direction=direction), each.names in held_back
         reasons = [reason for reason in why if reason.contribution > TELLING * why.total][:MOST_REASONS]
-        told = "  (true: a held-back fact says so)" if is_true else ""
-        console.print(f"  {output.percent(each.probability):>5}   {getattr(each, direction)}{told}")
+        held = "  (true: a held-back fact says so)" if is_true else ""
+        console.print(f"  {output.percent(each.probability):>5}   {getattr(each, direction)}{held}")
         for reason in reasons:
             console.print(f"          {reason.contribution / why.total:.0%} from {reason.text}", style="dim")
     if not likely:

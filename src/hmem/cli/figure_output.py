@@ -1,4 +1,4 @@
-"""What a figure leaves: the picture, its numbers as CSV, and what they come to as tables on the screen."""
+"""Write a figure: the picture, its numbers as CSV, and a summary as tables on the screen."""
 
 import math
 from pathlib import Path

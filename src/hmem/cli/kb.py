@@ -155,7 +155,7 @@ def _times(store: "Store") -> dict[str, Any]:
 
 
 def _model(store: "Store") -> dict[str, Any] | None:
-    """What is known about the model in use."""
+    """What `info` says about the model in use."""
     from hmem.knowledge.model_link import ModelLink
 
     link = ModelLink.of(store)

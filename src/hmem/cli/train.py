@@ -64,12 +64,12 @@ def train(
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
     try:
         with training_progress(quiet) as show, CtrlC() as ctrl_c:
-            told = (show, ctrl_c)
+            callbacks = (show, ctrl_c)
             if from_kb is None:
                 preset = preset or "recall"
                 config = configure(settings_of(preset), settings, seed)
                 plan = Plan(data=str(data), dataset=output.load(str(data)), preset=preset, config=config)
-                trained = train_in(out, plan, device=place, callbacks=told, resume=resume, overwrite=overwrite)
+                trained = train_in(out, plan, device=place, callbacks=callbacks, resume=resume, overwrite=overwrite)
             else:
                 retraining = Retraining.of(from_kb, out, resume=resume)
                 if retraining.problem:
@@ -81,7 +81,7 @@ def train(
                     seed=seed,
                     fine_tune=fine_tune,
                     device=place,
-                    callbacks=told,
+                    callbacks=callbacks,
                     resume=resume,
                     overwrite=overwrite,
                 )

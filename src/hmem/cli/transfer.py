@@ -50,7 +50,7 @@ def read(source: str, **how: object) -> "pa.Table":
 
 
 def _is_dataset(name: str) -> bool:
-    """Whether this is a folder, or no file but the name of a known dataset."""
+    """Whether this is a folder, or no file but the name of a registered dataset."""
     from hmem.graph.catalog import CATALOG
 
     path = Path(name).expanduser()

@@ -1,4 +1,4 @@
-"""The same ranks, cut by what was asked."""
+"""Metrics by kind of query: by relation, by degree, by whether the answer is linked already."""
 
 from collections.abc import Iterator
 

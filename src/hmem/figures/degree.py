@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
-from hmem.figures.compared_models import ComparedModel, Kind
+from hmem.figures.compared_models import ComparedModel, Curve, Kind, curve_columns
 from hmem.figures.tables import TableRow, Tables, column, grouped, number
 from hmem.graph.dataset import Dataset, GraphName
 
@@ -29,6 +29,7 @@ PAPER = {
     }
 }
 RESAMPLES = 500
+LINE_COLUMNS = {"intercept": "intercept", "slope": "slope", "low": "slope_low", "high": "slope_high"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,12 +46,9 @@ class FittedLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DegreeCurve:
+class DegreeCurve(Curve):
     """The MRR of one model in one protocol, by the degree of the asked entity."""
 
-    name: str
-    kind: Kind
-    protocol: Protocol
     degree: Float[np.ndarray, " bins"]  # mean of the queries in each fine bin
     mrr: Float[np.ndarray, " bins"]
     error: Float[np.ndarray, " bins"]  # the standard error of that mean
@@ -74,19 +72,18 @@ class DegreeEffect:
         six: list[TableRow] = []
         lines: list[TableRow] = []
         for curve in self.curves:
-            whose: TableRow = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol}
-            whose |= {"model": curve.name, "kind": curve.kind}
+            which = curve_columns(self.dataset, self.graph, curve)
             for degree, mrr, error, queries in zip(curve.degree, curve.mrr, curve.error, curve.queries, strict=True):
                 values = {"degree": float(degree), "mrr": float(mrr), "standard_error": float(error)}
-                fine.append({**whose, **values, "queries": int(queries)})
+                fine.append({**which, **values, "queries": int(queries)})
             paper = paper_row(self.dataset, curve.kind)
             for place, neighbors in enumerate(BINS):
                 values = {"mrr": float(curve.six[place]), "standard_error": float(curve.six_error[place])}
                 counted = {"queries": int(curve.six_queries[place]), "paper_mrr": paper[place]}
-                six.append({**whose, "neighbors": neighbors, **values, **counted})
+                six.append({**which, "neighbors": neighbors, **values, **counted})
             for against, line in (("degree", curve.per_neighbor), ("log2(1 + degree)", curve.per_doubling)):
-                slope = {"intercept": line.intercept, "slope": line.slope}
-                lines.append({**whose, "against": against, **slope, "slope_low": line.low, "slope_high": line.high})
+                values = {column: getattr(line, name) for name, column in LINE_COLUMNS.items()}
+                lines.append({**which, "against": against, **values})
         return {"degree": fine, "degree-bins": six, "degree-lines": lines}
 
     @classmethod
@@ -98,12 +95,7 @@ class DegreeEffect:
         for key, fine in grouped(tables["degree"], *key_columns).items():
             name, kind, protocol = key
             per_neighbor, per_doubling = (
-                FittedLine(
-                    intercept=number(line, "intercept"),
-                    slope=number(line, "slope"),
-                    low=number(line, "slope_low"),
-                    high=number(line, "slope_high"),
-                )
+                FittedLine(**{name: number(line, column) for name, column in LINE_COLUMNS.items()})
                 for line in lines[key]
             )
             curves.append(
@@ -145,11 +137,11 @@ def degree_effect(
         queries = queries.sample(sample)
     neighborhoods = dataset.inference_graph(graph)
     degrees = neighborhoods.degrees(queries.entities)
-    known = dataset.filter_graph()
+    filtered = dataset.filter_graph()
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
     curves = []
     for model in models:
-        ranks = rank_queries(model.on(neighborhoods), queries, known, candidates)
+        ranks = rank_queries(model.on(neighborhoods), queries, filtered, candidates)
         for protocol, each in ranks.items():
             curves.append(_curve(model, protocol, queries.entities, degrees, 1 / each.realistic))
     return DegreeEffect(dataset=dataset.name, graph=graph, num_queries=len(queries), curves=tuple(curves))

@@ -136,7 +136,7 @@ def degree_picture(result: DegreeEffect) -> Picture:
 
 
 def _bottom(result: DegreeEffect) -> float:
-    """Where the MRR axis begins: at 0, or near the lowest figure where all are high and would lie on each other."""
+    """Where the MRR axis begins: at 0, or near the lowest value where all are high and would lie on each other."""
     rows = [each for curve in result.curves for each in (curve.mrr, curve.six, paper_row(result.dataset, curve.kind))]
     lowest = float(np.nanmin(np.concatenate(rows)))
     return 0.0 if lowest < 0.5 else math.floor(10 * lowest - 0.5) / 10

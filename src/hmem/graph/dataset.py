@@ -53,7 +53,7 @@ class Dataset:
     observed: Triples | None = None
     heldout: Int[np.ndarray, " H"] | None = None
     duplicates: int = 0
-    notes: tuple[str, ...] = field(default=())  # what a user should be told, such as a split made on the spot
+    notes: tuple[str, ...] = field(default=())  # for the user to read, such as of a split made on the spot
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.split(split)):,} {split}" for split in get_args(Split))

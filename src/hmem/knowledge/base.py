@@ -5,7 +5,7 @@
     kb.predict("dire_wolf.n.01", "_member_holonym", k=10)
 
 A fact that was added is on the disk and used by the next answer, here and in every other process that has the file
-open. Nothing is trained for it. Without a model everything works but what a model is needed for.
+open; nothing is trained for it. Without a model, facts are stored and listed all the same, and only answers fail.
 """
 
 import os
@@ -41,7 +41,7 @@ Row = TypeVar("Row", Prediction, Similar, Neighbor)
 
 
 class KnowledgeBase:
-    """Facts that last, answers that follow, reasons you can read. Safe to use from several threads.
+    """Stored facts, and a model that answers from them. Safe to use from several threads.
 
     It owns the one lock over the model and over what is derived from the facts: the thread that holds `session` has
     them alone. The store guards its own connection, so facts are read and written without waiting for answers.
@@ -152,7 +152,7 @@ class KnowledgeBase:
     ) -> Written:
         """Store the facts of a file, a folder, a dataset, a table or a graph, all or none.
 
-        `options` say how to read a file, as in `read_table`. The source is the file's name unless told otherwise.
+        `options` say how to read a file, as in `read_table`. The source is the file's name unless it is given.
         """
         if isinstance(facts, str | os.PathLike):
             self.store.refuse_itself(Path(facts).expanduser())

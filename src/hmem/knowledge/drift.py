@@ -50,10 +50,9 @@ class Drift:
         if self.new_relations:
             some = ", ".join(f'"{name}"' for name in self.new_relations[:3])
             more = f" and {len(self.new_relations) - 3} more" if len(self.new_relations) > 3 else ""
-            told = (
-                "1 fact has a relation" if self.unusable_facts == 1 else f"{self.unusable_facts:,} facts have relations"
-            )
-            return f"Training again would pay: {told} the model was not trained with ({some}{more})."
+            have = "have relations" if self.unusable_facts != 1 else "has a relation"
+            unusable = f"{_facts(self.unusable_facts)} {have} the model was not trained with ({some}{more})"
+            return f"Training again would pay: {unusable}."
         if self.new_facts + self.gone_facts == 0:
             return "Training again would not pay: no facts came after training."
         if self._has_fallen:

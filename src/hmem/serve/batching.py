@@ -1,6 +1,6 @@
-"""One thread that owns the model. Questions that come at about the same time are answered in one pass.
+"""One thread that uses the model, so that questions that come at about the same time are answered in one pass.
 
-The first question in an empty queue waits a little for company; while a pass runs, the next ones gather by themselves.
+The first question in an empty queue waits a moment for others; while a pass runs, the next ones gather by themselves.
 Everything else that needs the model takes turns with the passes, one call after each.
 """
 
@@ -47,7 +47,7 @@ class Batcher:
         self._kb = kb
         self._window = window
         self._most_waiting = most_waiting
-        self._observe = observe  # told how many questions each pass had
+        self._observe = observe  # called with the number of questions of each pass
         self._changed = threading.Condition()
         self._asked: deque[_Asked] = deque()
         self._calls: deque[tuple[Callable[[Session], Any], Future[Any]]] = deque()

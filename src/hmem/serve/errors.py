@@ -1,4 +1,4 @@
-"""What goes wrong, in the one shape in which every client is told.
+"""Errors as every client gets them, in one shape.
 
     {"error": {"code": "unknown_name", "message": "no entity \\"woolf\\"", "suggestion": ["wolf.n.01"]}}
 
@@ -56,7 +56,7 @@ logger = logging.getLogger("hmem.serve")
 
 
 class ApiError(HMemError):
-    """An error with the code that clients are told."""
+    """An error with the code that clients get."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -106,7 +106,7 @@ def answer(code: str, message: str, suggestion: Sequence[str] = (), status: int 
 
 
 def install(app: FastAPI) -> None:
-    """Have every error that a route raises told in this shape."""
+    """Answer every error that a route raises in this shape."""
     app.add_exception_handler(HMemError, _tell_library_error)
     app.add_exception_handler(RequestValidationError, _tell_validation_error)
     app.add_exception_handler(HTTPException, _tell_http_error)
@@ -136,9 +136,9 @@ async def _tell_http_error(request: Request, error: Exception) -> Response:
         return answer("not_found", f"there is nothing at {shown(path)}; the addresses are listed in /openapi.json")
     if error.status_code == 405:
         methods = request.app.state.methods.get(path, ["GET"])
-        told = answer("method_not_allowed", f"{shown(path)} takes {' and '.join(methods)}, not {request.method}")
-        told.headers["Allow"] = ", ".join(methods)
-        return told
+        found = answer("method_not_allowed", f"{shown(path)} takes {' and '.join(methods)}, not {request.method}")
+        found.headers["Allow"] = ", ".join(methods)
+        return found
     return answer("invalid", str(error.detail))
 
 

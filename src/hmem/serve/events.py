@@ -1,7 +1,7 @@
-"""News of the knowledge base for those that listen: server-sent events, whichever process wrote.
+"""Changes of the knowledge base as server-sent events, whichever process wrote them.
 
-Nothing is queued. A listener remembers the last moment it was told of, and is told what is different
-since; the net of it, so that it is right however slow the listener was.
+Nothing is queued. Each listener has the last moment it was sent, and is sent the net difference since then, which is
+right however slow the listener was.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class News:
             self._listeners -= 1
 
     async def events(self, since: int | None) -> AsyncIterator[ServerSentEvent]:
-        """What one listener is told, from a moment on, or from now."""
+        """The events for one listener, from a moment on, or from now."""
         now = await self._service.read(lambda: self._service.store.moment)
         last, model = now if since is None else min(since, now), self._service.model
         yield ServerSentEvent(id=str(last), retry=RETRY)
@@ -81,8 +81,8 @@ class News:
                 yield ServerSentEvent(event="facts", id=str(last), data=event)
             if self._service.model is not model:
                 model = self._service.model
-                told = {"moment": last, "model": model.name, "status": model.status}
-                yield ServerSentEvent(event="model", id=str(last), data=told)
+                state = {"moment": last, "model": model.name, "status": model.status}
+                yield ServerSentEvent(event="model", id=str(last), data=state)
             await changed.wait()
 
     async def _watch(self) -> None:
@@ -96,7 +96,7 @@ class News:
                     version = now
                 trouble = ""
             except Exception as error:  # whatever it is, there may be news again
-                if str(error) != trouble:  # told once, not five times a second
+                if str(error) != trouble:  # logged once, not five times a second
                     logger.warning("could not look for news: %s", error)
                 trouble = str(error)
             with suppress(TimeoutError):

@@ -1,8 +1,8 @@
 """The knowledge base as the routes see it: everything that may take a while is done in another thread.
 
-questions   one thread owns the model (hmem.serve.batching)
-reads       a few threads and a connection of their own, so that they wait neither for the model nor for writes
-writes      one thread and one connection, in the order in which they come
+questions   one thread, the only one that uses the knowledge base and so its lock (hmem.serve.batching)
+reads       a few threads and a store of their own, so that they wait neither for the model nor for writes
+writes      one thread and one store, in the order in which they come
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Model:
     status: Literal["none", "loading", "ready", "trouble"]
     link: ModelLink | None = None
     saved: SavedModel | None = None
-    is_trained: Bool[np.ndarray, " E"] | None = None  # of its entities, which ones training met
+    is_trained: Bool[np.ndarray, " E"] | None = None  # of its entities, which ones were trained
     trouble: str = ""
 
     @property

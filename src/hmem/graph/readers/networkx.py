@@ -1,4 +1,4 @@
-"""NetworkX graphs, known by their methods so that networkx itself is never imported."""
+"""NetworkX graphs, recognized by their methods so that networkx itself is never imported."""
 
 from collections.abc import Iterator
 from numbers import Integral

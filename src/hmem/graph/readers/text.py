@@ -32,7 +32,7 @@ def read_text(path: Path, kind: str, delimiter: str | None, header: bool | None,
 
 
 def _is_unlike_the_rest(table: pa.Table) -> bool:
-    """Whether no name of the first row occurs again in its column: it may be a heading in words that are not known."""
+    """Whether no name of the first row occurs again in its column: it may be an unusual heading."""
     return table.num_rows > 2 and all(_occurs_once(table.column(role)) for role in ("relation", "head", "tail"))
 
 

@@ -209,7 +209,7 @@ def _prepare(connection: RegisteredConnection, path: Path, read_only: bool) -> N
             problem = "{path} lies where SQLite cannot keep a write-ahead log"
             raise StoreError(problem, path=path, hint="move it to a local disk")
         migrate(connection, path)
-    connection.execute("SELECT max(id) FROM moment").fetchone()  # bad damage is better told now than at the first use
+    connection.execute("SELECT max(id) FROM moment").fetchone()  # bad damage is reported now, not at the first use
 
 
 def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Is the file sound? Everything that must hold, looked up, and what does not hold said in words."""
+"""Whether a file is sound: everything that must hold is checked, and what does not hold becomes a sentence."""
 
 import sqlite3
 import time

@@ -199,9 +199,9 @@ class Store:
             columns = [pa.array(column, pa.string()) for column in zip(*checked, strict=True)]
             return self.add_columns(*columns, source=source, confidence=confidence)
         confidences = check_confidences(confidence, len(checked))
-        told = check_source(source)
+        source = check_source(source)
         with self._connection.writing() as db:
-            return write.add(db, checked, told, confidences)
+            return write.add(db, checked, source, confidences)
 
     def add_columns(
         self,
@@ -220,9 +220,9 @@ class Store:
         """
         columns = bulk.check_columns(heads, relations, tails)
         confidences = bulk.check_confidence_column(confidence, len(columns[0]))
-        told = check_source(source)
+        source = check_source(source)
         with self._connection.writing(trusted=True) as db:
-            return bulk.add_columns(db, columns, told, confidences, progress)
+            return bulk.add_columns(db, columns, source, confidences, progress)
 
     def add_table(self, table: pa.Table, **how: Any) -> Written:
         """The same for a table with the columns head, relation and tail."""
@@ -235,9 +235,9 @@ class Store:
         or no longer, is merely counted.
         """
         checked = check_facts(facts)
-        told = check_source(source)
+        source = check_source(source)
         with self._connection.writing() as db:
-            return write.remove(db, checked, told)
+            return write.remove(db, checked, source)
 
     # Notes about the whole
 
