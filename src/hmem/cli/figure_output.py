@@ -57,7 +57,7 @@ def show_degree(result: "DegreeEffect") -> None:
     title = f"{result.dataset}, test: MRR by the number of neighbors of the asked entity"
     table = output.table(["model", "protocol"], BINS, title=title)
     for curve in result.curves:
-        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.six.tolist()))
+        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.six.mrr.tolist()))
     kinds: tuple[Kind, ...] = ("explicit", "implicit")
     for kind in kinds:
         paper = paper_row(result.dataset, kind)

@@ -16,9 +16,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
-from hmem.errors import ConfigError, DataError, Hint, NoModelError, UnknownNameError
+from hmem.errors import ConfigError, DataError, NoModelError, UnknownNameError
 from hmem.knowledge.explanation import Reasons
-from hmem.knowledge.model_link import ModelLink, attach
+from hmem.knowledge.model_link import ModelLink, attach, attach_hint
 from hmem.knowledge.results import (
     Direction,
     Neighbor,
@@ -201,15 +201,8 @@ class KnowledgeBase:
         """A session with the attached model, or the present one if it has that model."""
         link = self.model_link
         if link is None:
-            raise NoModelError(
-                "{path} has no model, which this is needed for",
-                path=self.path,
-                hint=Hint(
-                    text="train one with hmem train --from, or attach one that there is",
-                    command=f"hmem kb use {self.path} MODEL",
-                    call="kb.use_model(folder)",
-                ),
-            )
+            hint = attach_hint("train one with hmem train --from, or attach one that there is", self.path, "MODEL")
+            raise NoModelError("{path} has no model, which this is needed for", path=self.path, hint=hint)
         if self._session is not None and self._session.model_link == link:
             return self._session
         return Session(self.store, link.load(self.store, self.device), link)

@@ -12,10 +12,8 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 
 from hmem.errors import EmptyNeighborhoodError
@@ -52,14 +50,7 @@ class Reason:
 class Reasons(Table[Reason]):
     """The lines of one explanation, the strongest first."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
-        "kind": pa.string(),
-        "text": pa.string(),
-        "contribution": pa.float64(),
-        "weight": pa.float64(),
-        "match": pa.float64(),
-        "facts": pa.list_(pa.list_(pa.string())),
-    }
+    COLUMNS = ("kind", "text", "contribution", "weight", "match", "facts")
 
     def __init__(
         self,

@@ -44,18 +44,18 @@ class ModelLink:
             raise StoreError(
                 f"the model of {store.path.name} is not where it was, {{path}}; all but prediction works without",
                 path=self.folder,
-                hint=_attach_hint("put it back, or attach it anew", store.path, "MODEL"),
+                hint=attach_hint("put it back, or attach it anew", store.path, "MODEL"),
             )
         if checksum_of(self.folder) != self.checksum:
             raise StoreError(
                 f"the model in {{path}} has changed since it was attached to {store.path.name}",
                 path=self.folder,
-                hint=_attach_hint("if that was meant, attach it again", store.path, str(self.folder)),
+                hint=attach_hint("if that was meant, attach it again", store.path, str(self.folder)),
             )
         return load(self.folder, device)
 
 
-def _attach_hint(text: str, path: Path, model: str) -> Hint:
+def attach_hint(text: str, path: Path, model: str) -> Hint:
     return Hint(text=text, command=f"hmem kb use {path} {model}", call="kb.use_model(folder)")
 
 

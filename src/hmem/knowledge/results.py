@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, over
 import pyarrow as pa
 
 from hmem.errors import ConfigError
+from hmem.graph.triples import PARTS
 from hmem.knowledge.store.records import Names3, StoredFact
 
 if TYPE_CHECKING:
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 20
 WIDEST = 40  # characters of a name that are shown
 Direction = Literal["tail", "head"]  # which end of the fact is asked for
+TYPES = {  # of columns
+    **dict.fromkeys((*PARTS, "entity", "source", "kind", "text"), pa.string()),
+    **dict.fromkeys(("score", "probability", "similarity", "confidence", "contribution"), pa.float64()),
+    **dict.fromkeys(("weight", "match"), pa.float64()),
+    **dict.fromkeys(("query", "rank"), pa.int64()),
+    "stored": pa.bool_(),
+    "added_at": pa.timestamp("us", tz="UTC"),
+    "facts": pa.list_(pa.list_(pa.string())),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +88,7 @@ Row = TypeVar("Row")
 class Table(Sequence[Row], Generic[Row]):
     """Rows of one kind. `table[0].score` is a value, `table[:3]` a table, `table.to_dicts()` plain data."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]]  # in the order of the columns; `query` only where several were asked
+    COLUMNS: ClassVar[tuple[str, ...]]  # `query` only where several were asked
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = list(rows)
@@ -87,7 +97,7 @@ class Table(Sequence[Row], Generic[Row]):
     def columns(self) -> list[str]:
         """The names of the columns."""
         several = any(getattr(row, "query", None) is not None for row in self.rows)
-        return [name for name in self.SCHEMA if name != "query" or several]
+        return [name for name in self.COLUMNS if name != "query" or several]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -118,8 +128,7 @@ class Table(Sequence[Row], Generic[Row]):
         return [{name: getattr(row, name) for name in self.columns} for row in self.rows]
 
     def to_arrow(self) -> pa.Table:
-        schema = {name: self.SCHEMA[name] for name in self.columns}
-        return pa.table({name: pa.array([getattr(row, name) for row in self], kind) for name, kind in schema.items()})
+        return pa.table({name: pa.array([getattr(row, name) for row in self], TYPES[name]) for name in self.columns})
 
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame; needs pandas."""
@@ -139,43 +148,22 @@ class Table(Sequence[Row], Generic[Row]):
         return [name for name in self.columns if any(getattr(row, name) is not None for row in self.rows[:ROWS_SHOWN])]
 
 
-FACT = {name: pa.string() for name in ("head", "relation", "tail")}
-
-
 class Predictions(Table[Prediction]):
     """Facts with their scores, the best first; of several questions one after the other."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
-        "query": pa.int64(),
-        **FACT,
-        "score": pa.float64(),
-        "probability": pa.float64(),
-        "stored": pa.bool_(),
-        "rank": pa.int64(),
-    }
+    COLUMNS = ("query", *PARTS, "score", "probability", "stored", "rank")
 
 
 class Similars(Table[Similar]):
     """Entities with their likeness, the most alike first."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
-        "query": pa.int64(),
-        "entity": pa.string(),
-        "similarity": pa.float64(),
-        "rank": pa.int64(),
-    }
+    COLUMNS = ("query", "entity", "similarity", "rank")
 
 
 class Neighbors(Table[Neighbor]):
     """Stored facts, those with the entity as head first."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
-        "query": pa.int64(),
-        **FACT,
-        "source": pa.string(),
-        "added_at": pa.timestamp("us", tz="UTC"),
-        "confidence": pa.float64(),
-    }
+    COLUMNS = ("query", *PARTS, "source", "added_at", "confidence")
 
 
 def cell(name: str, value: object) -> str:
