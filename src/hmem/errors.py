@@ -35,6 +35,10 @@ class Hint:
     command: str = ""  # a shell command: "hmem kb check zoo.kb"
     call: str = ""  # the same in Python: "kb.store.check()"
 
+    def with_action(self, action: str) -> str:
+        """The hint as a reader can follow it who takes this action."""
+        return f"{self.text}: {action}" if self.text and action else self.text or action
+
 
 class HMemError(Exception):
     exit_code = 1
@@ -154,5 +158,4 @@ def word(
 
 def hint_for_python(hint: Hint) -> str:
     """A hint as a caller in Python can follow it."""
-    action = option_for_python(hint.option, hint.value) if hint.option else hint.call or hint.command
-    return f"{hint.text}: {action}" if hint.text and action else hint.text or action
+    return hint.with_action(option_for_python(hint.option, hint.value) if hint.option else hint.call or hint.command)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmem.cli import options, output
+from hmem.cli import options, output, transfer
 from hmem.errors import ConfigError, DataError, Hint
 
 if TYPE_CHECKING:
@@ -146,15 +146,15 @@ def _free(target: Path) -> Path:
 
 def _texts(vocab: "Vocabulary", parts: "dict[str, Triples]", heldout: "Sequence[int]" = ()) -> dict[str, bytes]:
     """The files of a dataset folder."""
-    entities, relations = vocab.entities.to_list(), vocab.relations.to_list()
-    for name in [*entities, *relations]:
-        if any(character in name for character in "\t\r\n"):
-            raise DataError(f"the name {name!r} has a tab or a line end in it, and cannot be written as TSV")
-    texts = {"heldout": "".join(f"{entities[entity]}\n" for entity in heldout)} if heldout else {}
+    from hmem.graph.readers.table import table_of_triples
+
+    entities, relations = vocab.entities.to_arrow(), vocab.relations.to_arrow()
+    texts = {"heldout": "".join(f"{vocab.entities[entity]}\n" for entity in heldout).encode()} if heldout else {}
     for part, triples in parts.items():
-        rows = triples.tolist()
-        texts[part] = "".join(f"{entities[head]}\t{relations[rel]}\t{entities[tail]}\n" for head, rel, tail in rows)
-    return {part: text.encode() for part, text in texts.items()}
+        table = table_of_triples(triples, entities, relations)
+        transfer.refuse_tabs(table)
+        texts[part] = b"".join(transfer.tsv_lines(table))
+    return texts
 
 
 def _where(entry: "Entry") -> tuple[str, Path | None]:

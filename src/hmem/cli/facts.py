@@ -38,10 +38,8 @@ def add(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add a fact, or those that come on standard input. Names that are new are added with it."""
-    from hmem.knowledge.store.store import Store
-
     facts = _given(fact)
-    with Store.open(kb) as store:
+    with transfer.open_store(kb) as store:
         done = store.add(facts, source=source, confidence=confidence)
         new = new_names.of([done])
         if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
@@ -63,10 +61,8 @@ def remove(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Remove a fact, or those that come on standard input. The history keeps them."""
-    from hmem.knowledge.store.store import Store
-
     facts = _given(fact)
-    with Store.open(kb) as store:
+    with transfer.open_store(kb) as store:
         find = Finder(store)
         facts = [(find.entity(head), find.relation(relation), find.entity(tail)) for head, relation, tail in facts]
         done = store.remove(facts, source=source)
@@ -91,9 +87,7 @@ def list_facts(
     json_path: options.AnswerJson = None,
 ) -> None:
     """The facts, oldest first, with when they came and from which source."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         chosen = head, relation, tail = _chosen(store, head, relation, tail)
         most = limit + 1 if limit else None
         found = list(store.listing(head=head, relation=relation, tail=tail, as_of=as_of, limit=most))
@@ -118,9 +112,7 @@ def history(
     json_path: options.AnswerJson = None,
 ) -> None:
     """What was added and removed, when and by which source; the newest first."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         head, relation, tail = _chosen(store, head, relation, tail)
         found = store.history(head=head, relation=relation, tail=tail, limit=limit + 1 if limit else None)
     events = [event for each in found for event in _events(each)]
@@ -161,11 +153,9 @@ def import_(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
-    from hmem.knowledge.store.store import Store
-
     how = options.reading(columns, delimiter, header, format_, short_names)
     done: list[tuple[str, int, int]] = []  # name, rows, facts added
-    with Store.open(kb) as store, _interruptible(done), output.import_progress() as progress:
+    with transfer.open_store(kb) as store, _interruptible(done), output.import_progress() as progress:
         tables = []
         for number, file in enumerate(files):
             progress("reading", number, len(files))
@@ -200,10 +190,8 @@ def export(
     format_: Annotated[str | None, typer.Option("--format", help="tsv, csv or parquet, whatever the name.")] = None,
 ) -> None:
     """Write the facts to a file, heads, relations and tails by name, oldest first."""
-    from hmem.knowledge.store.store import Store
-
     format_ = transfer.format_of(file, format_)
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         table = store.table(as_of)
     transfer.write(table, file, format_)
     if file != transfer.STANDARD:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output, transfer
+from hmem.cli.ask import opened
 from hmem.errors import CheckpointError, StoreError
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ def create(
 @app.command()
 def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """What a knowledge base holds, which model it uses, and how much has come since that was trained."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         found = {"knowledge_base": kb, **store.count(), **_times(store), "model": _model(store)}
     if output.written(json_path, found):
         return
@@ -77,9 +76,7 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
 @app.command()
 def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """Read all of a knowledge base and say what is wrong with it; leaves with 1 if anything is."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         problems = store.check()
         counts = store.count() if not problems else {}
     taken = output.written(json_path, {"knowledge_base": kb, "problems": problems})
@@ -95,9 +92,7 @@ def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> No
 @app.command()
 def compact(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """Give unused space back to the disk. Facts and history stay."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb) as store:
+    with transfer.open_store(kb) as store:
         before, after = store.compact()
     if not output.written(json_path, {"knowledge_base": kb, "bytes_before": before, "bytes": after}):
         output.say(f"{kb}: {output.size(before)} before, {output.size(after)} now")
@@ -123,11 +118,9 @@ def drift(kb: options.KnowledgeBase, device: options.Device = "cpu", json_path: 
 
     Recent facts and as many older ones are asked for, each left out while it is, from both ends.
     """
-    from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.drift import drift as measure
-    from hmem.runs.device import resolve_device
 
-    with KnowledgeBase.open(kb, read_only=True, device=resolve_device(device)) as base:
+    with opened(kb, device) as (base, _):
         found = measure(base)
     if output.written(json_path, found.to_dict()):
         return

@@ -57,13 +57,12 @@ def fetch(entry: Entry, root: str | os.PathLike[str], progress: Progress | None 
     root.mkdir(parents=True, exist_ok=True)
     try:
         with _parts(entry, root) as parts:
-            write_folder(target, _checked_texts(entry, entry.source, parts, progress or _silent))
+            write_folder(target, _checked_texts(entry, entry.source, parts, progress or (lambda *_: None)))
             for _, part in parts.values():
                 _restart(part)
     except _FinalError as failure:
-        raise DownloadError(
-            str(failure), hint=f"to do without the download, {where_to_put(entry, target)}"
-        ) from failure
+        instead = f"to do without the download, {where_to_put(entry, target)}"
+        raise DownloadError(str(failure), hint=instead) from failure
     return target
 
 
@@ -74,10 +73,6 @@ def where_to_put(entry: Entry, folder: Path) -> str:
     if entry.heldout:
         format += "; in heldout one entity a line"
     return f"put {', '.join(most)} and {last} ({format}) into {folder}"
-
-
-def _silent(_file: str, _have: int, _total: int | None) -> None:
-    pass
 
 
 @contextmanager

@@ -40,7 +40,7 @@ class Neighborhoods:
     ) -> None:
         self.offsets, self.roles, self.fillers = offsets, roles, fillers
         self.num_relations = num_relations
-        self._num_entities = len(offsets) - 1
+        self.num_entities = len(offsets) - 1
         self._keys: Int[np.ndarray, " M"] | None = None  # owner · 2R + role of every base edge, made when asked for
         self._added: dict[int, list[int]] = {}  # entity -> sorted packed edges
         self._removed: dict[int, list[int]] = {}  # the same, for edges of the base
@@ -92,10 +92,6 @@ class Neighborhoods:
         return cls(_offsets(counts), roles, filler[order].astype(np.int32), num_relations)
 
     @property
-    def num_entities(self) -> int:
-        return self._num_entities
-
-    @property
     def num_roles(self) -> int:
         return 2 * self.num_relations
 
@@ -111,7 +107,7 @@ class Neighborhoods:
 
     def grow(self, num_entities: int) -> None:
         """Make room for entities that came later; they have no edges yet."""
-        self._num_entities = max(self._num_entities, num_entities)
+        self.num_entities = max(self.num_entities, num_entities)
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
         return 0 <= relation < self.num_relations and self._has(head, self._pack(relation + self.num_relations, tail))

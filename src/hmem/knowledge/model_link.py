@@ -41,17 +41,13 @@ class ModelLink:
     def load(self, store: Store, device: str) -> Model:
         """The model, if it is still the one that was attached."""
         if not self.folder.is_dir():
-            raise StoreError(
-                f"the model of {store.path.name} is not where it was, {{path}}; all but prediction works without",
-                path=self.folder,
-                hint=attach_hint("put it back, or attach it anew", store.path, "MODEL"),
-            )
+            problem = f"the model of {store.path.name} is not where it was, {{path}}; all but prediction works without"
+            hint = attach_hint("put it back, or attach it anew", store.path, "MODEL")
+            raise StoreError(problem, path=self.folder, hint=hint)
         if checksum_of(self.folder) != self.checksum:
-            raise StoreError(
-                f"the model in {{path}} has changed since it was attached to {store.path.name}",
-                path=self.folder,
-                hint=attach_hint("if that was meant, attach it again", store.path, str(self.folder)),
-            )
+            problem = f"the model in {{path}} has changed since it was attached to {store.path.name}"
+            hint = attach_hint("if that was meant, attach it again", store.path, str(self.folder))
+            raise StoreError(problem, path=self.folder, hint=hint)
         return load(self.folder, device)
 
 

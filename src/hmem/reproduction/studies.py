@@ -10,7 +10,7 @@ from hmem.figures.degree import DegreeEffect, degree_effect
 from hmem.figures.growth import SHARES, GrowthEffect, growth_effect
 from hmem.graph.dataset import Dataset
 from hmem.reproduction.paper_rows import Group, PaperRow, Run
-from hmem.reproduction.results import Line, same_settings
+from hmem.reproduction.results import Line, find_line, same_settings
 
 StudyName = Literal["degree", "growth"]
 STUDIES: tuple[StudyName, ...] = get_args(StudyName)
@@ -65,10 +65,7 @@ def result_of_study(line: Line) -> DegreeEffect | GrowthEffect:
 
 def find_study(lines: Sequence[Line], study: StudyName, dataset: str, runs: Sequence[Run] | None = None) -> Line | None:
     """The latest line about a study of a dataset; with `runs`, one of these very models."""
-    for line in reversed(lines):
-        if (line.get("study"), line.get("dataset")) == (study, dataset) and (runs is None or _is_of(line, runs)):
-            return line
-    return None
+    return find_line(lines, {"study": study, "dataset": dataset}, lambda line: runs is None or _is_of(line, runs))
 
 
 def _is_of(line: Line, runs: Sequence[Run]) -> bool:

@@ -49,6 +49,16 @@ CODES = {  # every code, its status and what it says
     "store": (503, "The file of the knowledge base, or the folder of its model, cannot be used."),
     "internal": (500, "A mistake in the server, written to its log."),
 }
+CODE_OF = {  # errors of the library; the first that fits
+    UntrainedRelationError: "not_trained",
+    UnknownNameError: "unknown_name",
+    EmptyNeighborhoodError: "no_facts",
+    ConfigError: "invalid",
+    DataError: "invalid",
+    NoModelError: "no_model",
+    StoreError: "store",
+    CheckpointError: "store",
+}
 LONGEST_MESSAGE = 500  # characters
 FORMS = ("one", "many")  # of a request, where there are two; clients do not name them
 
@@ -65,22 +75,9 @@ class ApiError(HMemError):
 
 def code_of(error: HMemError) -> str:
     """The code for an error of the library."""
-    match error:
-        case ApiError():
-            return error.code
-        case UntrainedRelationError():
-            return "not_trained"
-        case UnknownNameError():
-            return "unknown_name"
-        case EmptyNeighborhoodError():
-            return "no_facts"
-        case ConfigError() | DataError():
-            return "invalid"
-        case NoModelError():
-            return "no_model"
-        case StoreError() | CheckpointError():
-            return "store"
-    return "internal"
+    if isinstance(error, ApiError):
+        return error.code
+    return next((code for kind, code in CODE_OF.items() if isinstance(error, kind)), "internal")
 
 
 def worded(error: HMemError) -> str:

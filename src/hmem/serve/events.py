@@ -32,13 +32,9 @@ class News:
         self._changed = asyncio.Event()
         self._hint = asyncio.Event()
         self._closed = False
-        self._listeners = 0
+        self.listeners = 0
         self._seen: tuple[int, ModelLink | None] | None = None  # last moment and model
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def listeners(self) -> int:
-        return self._listeners
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -60,13 +56,13 @@ class News:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """A while in which one listener more is counted; refused if there are too many."""
-        if self._listeners >= self._service.settings.most_listeners:
-            raise ApiError("busy", f"{self._listeners} listeners already; close one of the open pages")
-        self._listeners += 1
+        if self.listeners >= self._service.settings.most_listeners:
+            raise ApiError("busy", f"{self.listeners} listeners already; close one of the open pages")
+        self.listeners += 1
         try:
             yield
         finally:
-            self._listeners -= 1
+            self.listeners -= 1
 
     async def events(self, since: int | None) -> AsyncIterator[ServerSentEvent]:
         """The events for one listener, from a moment on, or from now."""

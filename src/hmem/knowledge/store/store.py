@@ -241,14 +241,8 @@ class Store:
 
     # Notes about the whole
 
-    def meta(self, key: str) -> str | None:
-        """A note kept with the file, such as the model it uses."""
-        with self._connection.reading() as db:
-            found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
-
     def metas(self) -> dict[str, str]:
-        """All notes, as of one moment."""
+        """All notes kept with the file, such as the model it uses, as of one moment."""
         with self._connection.reading() as db:
             return {str(key): str(value) for key, value in db.execute("SELECT key, value FROM meta")}
 
