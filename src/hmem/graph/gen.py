@@ -69,9 +69,6 @@ def _refuse_empty_parts(split: GenSplit) -> None:
     empty = [name for name, size in sizes.items() if size == 0]
     if empty:
         facts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise ConfigError(
-            f"{{option}} leaves no facts for {' and '.join(empty)} (facts: {facts})",
-            option="heldout",
-            found=len(split.heldout),
-            hint="hold out more or fewer entities, or use a larger graph",
-        )
+        problem = f"{{option}} leaves no facts for {' and '.join(empty)} (facts: {facts})"
+        hint = "hold out more or fewer entities, or use a larger graph"
+        raise ConfigError(problem, option="heldout", found=len(split.heldout), hint=hint)

@@ -69,6 +69,10 @@ class Reasons(Table[Reason]):
         self.probability = probability  # calibrated; None where the model is not
         self.stored = stored  # whether the fact is stored
 
+    def summary(self) -> dict[str, float | bool | None]:
+        """All but the fact and the lines."""
+        return {name: getattr(self, name) for name in ("stored", "score", "probability", "total")}
+
     def __repr__(self) -> str:
         probability = "" if self.probability is None else f", probability {cell('probability', self.probability)}"
         head = f"{' '.join(self.fact)}: score {cell('score', self.score)}{probability}"

@@ -6,7 +6,6 @@ from functools import partial
 from typing import NamedTuple, get_args
 
 import numpy as np
-from jaxtyping import Int
 
 from hmem.errors import (
     ConfigError,
@@ -23,7 +22,7 @@ from hmem.knowledge.explanation import Reasons, explain_answer, memory_weights, 
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.missing import missing_facts
 from hmem.knowledge.model_link import ModelLink
-from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.predictor import Ids, Predictor, Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
@@ -149,9 +148,9 @@ class Session:
         """The number of the role that stands for a relation asked from one end."""
         number = _number(self.live.relations.names, relation)
         if number >= self.live.num_relations:
+            problem = f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came'
             raise UntrainedRelationError(
-                f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came',
-                hint=self._train_hint("to predict with it, train with the present facts"),
+                problem, hint=self._train_hint("to predict with it, train with the present facts")
             )
         if direction not in get_args(Direction):
             raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
@@ -208,9 +207,7 @@ class Session:
             for each, found in zip(asked, ranked, strict=True)
         }
 
-    def _predictions(
-        self, entities: Int[np.ndarray, " n"], roles: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
-    ) -> list[Prediction]:
+    def _predictions(self, entities: Ids, roles: Ids, ranked: Ranked, any_question: bool = False) -> list[Prediction]:
         """The facts that answers state, each given to the question of one entity."""
         columns = (entities, roles, ranked.answers, ranked.scores, ranked.stored, ranked.ranks)
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -223,9 +220,7 @@ class Session:
             found.append(fact(score=score, probability=probability, stored=stored, rank=rank))
         return found
 
-    def _probabilities(
-        self, entities: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
-    ) -> list[float | None]:
+    def _probabilities(self, entities: Ids, ranked: Ranked, any_question: bool = False) -> list[float | None]:
         """The probability of each answer, where the calibration can speak of the entity that is asked about."""
         if self.calibration is None:
             return [None] * len(entities)

@@ -73,11 +73,8 @@ class Service:
         self.store = Store.open(path, read_only=True)
         self.kb = KnowledgeBase.open(path, read_only=True, device=settings.device)
         if self.store.is_frozen:
-            logger.warning(
-                "%s lies in a folder that this user cannot write to, so what others write there is not seen until the "
-                "server is started again",
-                path,
-            )
+            unseen = "what others write there is not seen until the server is started again"
+            logger.warning("%s lies in a folder that this user cannot write to, so %s", path, unseen)
         self.name_index = NameIndex(self.store)
         self.model = Model("loading")  # until it is clear whether there is one
         self.model_changed: Callable[[], object] = lambda: None  # called after that, in any thread
