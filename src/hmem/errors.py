@@ -35,6 +35,10 @@ class Hint:
     command: str = ""  # a shell command: "hmem kb check zoo.kb"
     call: str = ""  # the same in Python: "kb.store.check()"
 
+    def with_action(self, action: str) -> str:
+        """The hint as a reader can follow it who takes this action."""
+        return f"{self.text}: {action}" if self.text and action else self.text or action
+
 
 class HMemError(Exception):
     exit_code = 1
@@ -49,7 +53,7 @@ class HMemError(Exception):
         found: object = None,
         expected: str | None = None,
         suggestions: Sequence[str] = (),  # what may have been meant, the likeliest first
-        hint: Hint | None = None,
+        hint: Hint | str | None = None,  # a plain text where there is neither option nor command to name
     ) -> None:
         problem = problem or (f"expected {expected}, found {found}" if expected else "")
         super().__init__(problem)
@@ -61,7 +65,7 @@ class HMemError(Exception):
         self.found = found
         self.expected = expected
         self.suggestions = tuple(suggestions)
-        self.hint = hint
+        self.hint = Hint(text=hint) if isinstance(hint, str) else hint
 
     def __str__(self) -> str:
         return word(self, str, hint_for_python, option_for_python)
@@ -119,6 +123,11 @@ class NumericalWarning(UserWarning):
     """Numerical trouble that is survivable; filter it with the standard `warnings` module."""
 
 
+def shown(text: str, most: int = 80) -> str:
+    """Text in a message: not longer than a line."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 def option_for_python(name: str, value: object) -> str:
     """An argument as a caller in Python gives it."""
     return f"{name}={value!r}"
@@ -149,5 +158,4 @@ def word(
 
 def hint_for_python(hint: Hint) -> str:
     """A hint as a caller in Python can follow it."""
-    action = option_for_python(hint.option, hint.value) if hint.option else hint.call or hint.command
-    return f"{hint.text}: {action}" if hint.text and action else hint.text or action
+    return hint.with_action(option_for_python(hint.option, hint.value) if hint.option else hint.call or hint.command)

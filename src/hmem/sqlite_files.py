@@ -1,4 +1,4 @@
-"""The one list of SQLite files that this process has open, and the only safe ways around it.
+"""The one list of SQLite files that this process has open, and ways to open other files that respect it.
 
 SQLite guards a file with POSIX locks. They belong to the process, and all of them end when it closes any descriptor of
 that file, whichever part of the program had taken them. Another process may then take the file for unused, throw its
@@ -6,7 +6,7 @@ log away, and facts that were acknowledged are lost. The same holds for the -shm
 
 So everything in this package that opens a file which may be a knowledge base goes through this module. SQLite's own
 connections are put on the list before they open their file. Other code asks `is_database`, reads with `open_plain`, and
-calls `refuse_to_replace` before it writes: none of them touches a file that is on the list. Files are told apart by
+calls `refuse_to_replace` before it writes: none of them touches a file that is on the list. Files are identified by
 device and inode, so a link to a file is the same file.
 """
 
@@ -17,7 +17,7 @@ import threading
 import weakref
 from pathlib import Path
 
-from hmem.errors import DataError, Hint, StoreError
+from hmem.errors import DataError, StoreError
 
 FileId = tuple[int, int]  # device and inode
 
@@ -56,11 +56,9 @@ def register(path: Path) -> Registration:
     with _lock:
         registration = Registration(path)
         if any(other.file == registration.file for other in _inherited):
-            raise StoreError(
-                "{path} was open in the process that this one was forked from, and cannot be opened here too",
-                path=path,
-                hint=Hint(text="start this process without a fork (multiprocessing: spawn), or close the file before"),
-            )
+            problem = "{path} was open in the process that this one was forked from, and cannot be opened here too"
+            hint = "start this process without a fork (multiprocessing: spawn), or close the file before"
+            raise StoreError(problem, path=path, hint=hint)
         if _is_beside_database(path):
             raise StoreError("{path} is a file that SQLite keeps beside a database, not a database", path=path)
         for other in _open:  # by another name, SQLite would keep a second log for the same file
@@ -79,13 +77,23 @@ def release(registration: Registration) -> None:
 def is_open(path: Path) -> bool:
     """Whether this process has the file open with SQLite, as a database or as a file beside one."""
     with _lock:
-        return _is_open(path)
+        file = file_id(path)
+        return file is not None and (_is_registered(file) or _is_beside_registered(file))
 
 
 def is_database(path: Path) -> bool:
     """Whether this is a SQLite database. One that is open is not opened again to see."""
     with _lock:
-        return _is_database(path)
+        file = file_id(path)
+        if file is None or _is_registered(file):
+            return file is not None
+        try:
+            if _is_beside_registered(file) or not path.is_file():
+                return False
+            with io.FileIO(path) as opened:
+                return opened.read(len(MAGIC)) == MAGIC
+        except OSError:  # it may not be read
+            return False
 
 
 def open_plain(path: Path) -> io.FileIO:
@@ -108,7 +116,7 @@ def read_text(path: Path) -> str:
 def read_header(path: Path, size: int) -> bytes:
     """The first bytes of a database that is not open in this process."""
     with _lock:
-        if _is_open(path):
+        if is_open(path):
             raise StoreError("{path} is open in this process", path=path)
         with io.FileIO(path) as file:
             return file.read(size)
@@ -125,14 +133,7 @@ def refuse_to_replace(path: Path) -> None:
     with _lock:
         found = _kind_of_database(path)
     if found is not None:
-        raise StoreError(
-            f"{{path}} is {found}, and is not overwritten", path=path, hint=Hint(text="choose another name")
-        )
-
-
-def _is_open(path: Path) -> bool:
-    file = file_id(path)
-    return file is not None and (_is_registered(file) or _is_beside_registered(file))
+        raise StoreError(f"{{path}} is {found}, and is not overwritten", path=path, hint="choose another name")
 
 
 def _is_registered(file: FileId) -> bool:
@@ -143,32 +144,19 @@ def _is_beside_registered(file: FileId) -> bool:
     return any(file_id(_with_suffix(each.path, suffix)) == file for each in (*_open, *_inherited) for suffix in BESIDE)
 
 
-def _is_database(path: Path) -> bool:
-    file = file_id(path)
-    if file is None or _is_registered(file):
-        return file is not None
-    try:
-        if _is_beside_registered(file) or not path.is_file():
-            return False
-        with io.FileIO(path) as opened:
-            return opened.read(len(MAGIC)) == MAGIC
-    except OSError:  # it may not be read
-        return False
-
-
 def _is_beside_database(path: Path) -> bool:
     file = file_id(path)
     if file is None or _is_beside_registered(file):
         return file is not None
     suffix = next((suffix for suffix in BESIDE if path.name.endswith(suffix)), None)
-    return suffix is not None and path.name != suffix and _is_database(path.with_name(path.name.removesuffix(suffix)))
+    return suffix is not None and path.name != suffix and is_database(path.with_name(path.name.removesuffix(suffix)))
 
 
 def _kind_of_database(path: Path) -> str | None:
     """What a file is, in words, if it is a database or belongs to one."""
     if _is_beside_database(path):
         return "a file that SQLite keeps beside a database"
-    return "a knowledge base or another SQLite database" if _is_database(path) else None
+    return "a knowledge base or another SQLite database" if is_database(path) else None
 
 
 def _with_suffix(path: Path, suffix: str) -> Path:

@@ -200,7 +200,7 @@ def test_show_a_folder_and_a_file(run: Run, tmp_path: Path) -> None:
     assert "taken from train at random (seed 0)" in out
     code, out, err = run("show", folder, "--verify")
     assert (code, out) == (2, "")
-    assert err == f"hmem: --verify: checksums are known for the names of `hmem data list`, and {folder} is a path\n"
+    assert err == f"hmem: --verify: only the datasets of `hmem data list` have checksums, and {folder} is a path\n"
 
 
 def test_names_are_printed_as_they_are(run: Run, tmp_path: Path) -> None:

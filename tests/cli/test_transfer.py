@@ -64,7 +64,7 @@ def test_a_dataset_is_imported_by_name_or_folder(command: Command, kb: str) -> N
 def test_ctrl_c_says_what_was_stored(command: Command, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, rows in (("few.tsv", 3), ("many.tsv", ROWS_AT_ONCE + 1)):
         Path(name).write_text("".join(f"{name}{row}\tr\tb\n" for row in range(rows)))
-    monkeypatch.setattr("hmem.knowledge.store.bulk._insert", interrupted_at("many.tsv0"))
+    monkeypatch.setattr("hmem.knowledge.store.bulk._Rows._insert", interrupted_at("many.tsv0"))
     assert command("facts", "import", kb, "many.tsv") == (130, "", "hmem: interrupted; nothing was stored\n")
     assert facts() == 0
     assert command("facts", "import", kb, "few.tsv", "many.tsv") == (
@@ -79,13 +79,14 @@ def interrupted_at(head: str):  # type: ignore[no-untyped-def]
     """`_insert` that is interrupted in the file with this head, after some of its rows."""
     from hmem.knowledge.store import bulk
 
-    insert = bulk._insert
+    insert = bulk._Rows._insert
 
-    def stopped(db, facts, *others):  # type: ignore[no-untyped-def]
-        (first,) = db.execute("SELECT name FROM entity WHERE id = ?", (int(facts[0, 0]),)).fetchone()
-        insert(db, facts, *others)
+    def stopped(rows, source):  # type: ignore[no-untyped-def]
+        (first,) = rows.db.execute("SELECT name FROM entity WHERE id = ?", (int(rows.facts[0, 0]),)).fetchone()
+        moment = insert(rows, source)
         if first == head:
             raise KeyboardInterrupt
+        return moment
 
     return stopped
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hmem.errors import CheckpointError, DataError
 from hmem.evaluation import calibration, evaluate
-from hmem.evaluation.calibration import Calibration, calibrate, calibration_of, log_probabilities
+from hmem.evaluation.calibration import Calibration, Outcomes, calibrate, calibration_of, log_probabilities
 from hmem.evaluation.isotonic import BINS, expected_calibration_error, isotonic
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
@@ -129,7 +129,7 @@ def test_overconfidence_is_found_and_mended() -> None:
     truth = rng.uniform(-6, 0, 20_000)
     is_true = rng.random(20_000) < np.exp(truth)
     log_p = 2 * truth
-    made = calibration_of(log_p, is_true, np.arange(20_000) % 50 == 0, np.arange(20_000) // 50)
+    made = calibration_of(Outcomes(log_p, is_true, np.arange(20_000) % 50 == 0, np.arange(20_000) // 50))
     assert expected_calibration_error(np.exp(log_p), is_true) > 0.05
     assert made.error is not None
     assert made.error < 0.01
@@ -145,7 +145,7 @@ def test_each_half_of_the_questions_is_judged_by_the_other() -> None:
     log_p = rng.normal(size=len(question)).round(1)
     is_true = rng.random(len(question)) < 0.4
     leads = np.arange(len(question)) % 5 == 2
-    made = calibration_of(log_p, is_true, leads, question, seed=3)
+    made = calibration_of(Outcomes(log_p, is_true, leads, question), seed=3)
     first = set((100 + np.flatnonzero(np.random.default_rng(3).permutation(21) % 2)).tolist())
     in_first = np.array([each in first for each in question.tolist()])
     probability = np.empty(len(question))
@@ -161,7 +161,7 @@ def test_first_answers_have_steps_of_their_own() -> None:
     """Of ten candidates with reasons as good, the first is true in nine cases of ten, and none of the others."""
     rng = np.random.default_rng(2)
     log_p, leads = np.full(1000, -0.1), np.arange(1000) % 10 == 0
-    made = calibration_of(log_p, leads & (rng.random(1000) < 0.9), leads, np.arange(1000) // 10)
+    made = calibration_of(Outcomes(log_p, leads & (rng.random(1000) < 0.9), leads, np.arange(1000) // 10))
     first, other = made.probability(np.array([-0.1, -0.1]), np.array([True, False]))
     assert first == pytest.approx(0.9, abs=0.06)
     assert other < 0.01
@@ -173,13 +173,15 @@ def test_first_answers_have_steps_of_their_own() -> None:
 
 def test_where_all_answers_are_first_the_others_have_their_steps() -> None:
     log_p = np.linspace(-4, 0, 40)
-    made = calibration_of(log_p, log_p > -1, np.ones(40, dtype=bool), np.arange(40))
+    made = calibration_of(Outcomes(log_p, log_p > -1, np.ones(40, dtype=bool), np.arange(40)))
     assert made.probability(log_p, log_p > 0).tolist() == made.probability(log_p, log_p < 1).tolist()
 
 
 def test_one_question_gives_steps_but_no_error() -> None:
     leads = np.array([False, False, True])
-    made = calibration_of(np.array([-2.0, -1.0, -0.5]), np.array([False, True, True]), leads, np.array([7, 7, 7]))
+    made = calibration_of(
+        Outcomes(np.array([-2.0, -1.0, -0.5]), np.array([False, True, True]), leads, np.array([7, 7, 7]))
+    )
     assert (made.questions, made.error, made.top_error) == (1, None, None)
     assert made.probability(np.array([-2.0, -1.0, -0.5]), leads) == pytest.approx([1 / 3, 2 / 3, 2 / 3])
 
@@ -191,7 +193,7 @@ def some_calibration() -> Calibration:
     rng = np.random.default_rng(0)
     log_p = np.log(rng.random(300)).astype(np.float32).astype(np.float64)
     is_true = rng.random(300) < np.exp(log_p)
-    made = calibration_of(log_p, is_true, np.arange(300) % 10 == 0, np.arange(300) // 10)
+    made = calibration_of(Outcomes(log_p, is_true, np.arange(300) % 10 == 0, np.arange(300) // 10))
     return replace(made, any_steps=isotonic(log_p, rng.random(300) < np.exp(log_p) / 2))
 
 
@@ -311,7 +313,7 @@ def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.M
         assert scorer.largest_batch == (1 if budget else len(questions))
         made = calibrate(scorer, dataset_of(train, valid), depth=4)
         assert made is not None
-        assert replace(made, any_steps=None, most=None).to_dict() == calibration_of(*found).to_dict()
+        assert replace(made, any_steps=None, most=None).to_dict() == calibration_of(found).to_dict()
 
 
 class AloneScorer(TableScorer):

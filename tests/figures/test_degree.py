@@ -32,11 +32,11 @@ def test_the_bins_add_up_to_the_plain_evaluation(toy: Dataset, graph: GraphName)
         ("rules", "all"), ("rules", "typed"), ("m", "all"), ("m", "typed"),
     ]  # fmt: skip
     for curve in result.curves[:2]:
-        overall = (curve.mrr * curve.queries).sum() / curve.queries.sum()
+        overall = (curve.fine.mrr * curve.fine.queries).sum() / curve.fine.queries.sum()
         assert overall == pytest.approx(expected[curve.protocol][MRR])
-        assert curve.six[0] == pytest.approx(overall)  # no entity here has a hundred neighbors
-        assert curve.six_queries.tolist() == [result.num_queries, 0, 0, 0, 0, 0]
-        assert np.isnan(curve.six[1:]).all()
+        assert curve.six.mrr[0] == pytest.approx(overall)  # no entity here has a hundred neighbors
+        assert curve.six.queries.tolist() == [result.num_queries, 0, 0, 0, 0, 0]
+        assert np.isnan(curve.six.mrr[1:]).all()
     assert result.num_queries == 2 * len(toy.test)
 
 
@@ -52,11 +52,11 @@ def test_each_bin_holds_the_queries_of_its_degrees(toy: Dataset) -> None:
     assert len(by_bin) >= 4
     for place, (_, members) in enumerate(sorted(by_bin.items())):
         degrees, reciprocals = zip(*members, strict=True)
-        assert curve.queries[place] == len(members)
+        assert curve.fine.queries[place] == len(members)
         assert curve.degree[place] == pytest.approx(np.mean(degrees))
-        assert curve.mrr[place] == pytest.approx(np.mean(reciprocals))
+        assert curve.fine.mrr[place] == pytest.approx(np.mean(reciprocals))
         expected = np.std(reciprocals, ddof=1) / math.sqrt(len(members)) if len(members) > 1 else math.nan
-        assert curve.error[place] == pytest.approx(expected, nan_ok=True)
+        assert curve.fine.error[place] == pytest.approx(expected, nan_ok=True)
 
 
 def star(toy: Dataset, degree: int) -> Dataset:
@@ -74,7 +74,7 @@ def test_the_bins_of_the_paper(toy: Dataset, degree: int, place: int) -> None:
     counts = [0] * len(BINS)
     counts[0] += 1  # asked from its other end, which has no neighbor
     counts[place] += 1
-    assert curve.six_queries.tolist() == counts
+    assert curve.six.queries.tolist() == counts
 
 
 def test_a_sample_is_smaller(toy: Dataset) -> None:

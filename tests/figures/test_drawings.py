@@ -7,7 +7,7 @@ import pytest
 
 from hmem.figures.capacity import capacity
 from hmem.figures.compared_models import compared_model, compared_rules
-from hmem.figures.degree import degree_effect
+from hmem.figures.degree import BINS, degree_effect
 from hmem.figures.drawings import (
     capacity_picture,
     degree_picture,
@@ -86,8 +86,13 @@ def test_degree(toy: Dataset) -> None:
 def test_the_axis_of_high_figures_begins_near_the_lowest(toy: Dataset) -> None:
     result = degree_effect(toy, [compared_rules(toy)])
 
+    ones = np.ones(len(BINS))
+
     def begin(lowest: float) -> float:
-        high = [replace(curve, mrr=np.full_like(curve.mrr, lowest), six=curve.six * 0 + 1) for curve in result.curves]
+        high = [
+            replace(curve, fine=replace(curve.fine, mrr=curve.fine.mrr * 0 + lowest), six=replace(curve.six, mrr=ones))
+            for curve in result.curves
+        ]
         return float(drawn(degree_picture(replace(result, curves=tuple(high)))).axes[0].get_ylim()[0])
 
     assert begin(0.3) == pytest.approx(-0.03)

@@ -25,7 +25,7 @@ def test_what_is_attached_is_read_back(tmp_path: Path, folder: Path) -> None:
         attach(store, folder)
         found = ModelLink.of(store)
         assert found == ModelLink(folder=folder.resolve(), checksum=checksum_of(folder), moment=1, trained_until=1)
-        assert store.meta("model") == os.path.join("models", "zoo"), "relative, so that both can be moved"
+        assert store.metas().get("model") == os.path.join("models", "zoo"), "relative, so that both can be moved"
         store.add([("a", "r", "c")])
         attach(store, folder, trained_until=1)
         assert ModelLink.of(store) == ModelLink(

@@ -15,7 +15,7 @@ from hmem.errors import (
     UnknownNameError,
     UntrainedRelationError,
 )
-from hmem.evaluation.calibration import Calibration, calibration_of
+from hmem.evaluation.calibration import Calibration, Outcomes, calibration_of
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Direction, Question
@@ -26,7 +26,7 @@ from tests.knowledge.living import RELATIONS, TOY_FACTS, UNSEEN, UNTRAINED
 
 def some_calibration() -> Calibration:
     log_p = np.linspace(-8, 0, 50)
-    return calibration_of(log_p, log_p > -3, np.arange(50) % 5 == 4, np.arange(50) // 5)
+    return calibration_of(Outcomes(log_p, log_p > -3, np.arange(50) % 5 == 4, np.arange(50) // 5))
 
 
 @pytest.fixture(params=["recall", "tpr"])

@@ -15,9 +15,10 @@ from hmem.errors import (
     StoreError,
     UnknownNameError,
     UntrainedRelationError,
+    shown,
 )
-from hmem.knowledge.session import unknown_name
-from hmem.serve.errors import CODES, ApiError, answer, code_of, shown, worded
+from hmem.graph.names import unknown_name
+from hmem.serve.errors import CODES, ApiError, answer, code_of, worded
 
 
 @pytest.mark.parametrize(

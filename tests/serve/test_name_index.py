@@ -25,7 +25,7 @@ def test_counts_follow_what_others_write(tmp_path: Path) -> None:
         assert name_index.relations() == [Named("r", 2)]
         writer.remove([("a", "r", "b")])
         assert name_index.entities("", 10) == [Named("a", 1), Named("b", 0)]
-        assert (name_index.facts_of("a"), name_index.facts_of("b"), name_index.facts_of("c")) == (1, 0, 0)
+        assert (name_index.facts_of("a"), name_index.facts_of("b"), name_index.facts_of("c")) == (1, 0, None)
 
 
 FACT = st.tuples(st.sampled_from("abc"), st.sampled_from("rs"), st.sampled_from("abc"))
@@ -63,8 +63,8 @@ def test_names_and_facts_by_number(tmp_path: Path) -> None:
         store.remove(TOY_FACTS[:2])
         name_index.refresh()
         assert (name_index.totals.facts, name_index.totals.moment) == (len(TOY_FACTS) - 2, 2)
-        assert name_index.has_entity("dog.n.01")
-        assert not name_index.has_entity("hypernym")
+        assert name_index.facts_of("dog.n.01") is not None
+        assert name_index.facts_of("hypernym") is None
         name_index.check("relation", "hypernym")
         with pytest.raises(UnknownNameError, match='no relation "dog'):
             name_index.check("relation", "dog.n.01")

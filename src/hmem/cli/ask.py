@@ -42,8 +42,8 @@ def predict(
         entity, relation = find.entity(entity), find.relation(relation)
         found = base.predict(entity, relation, k, direction=direction, new_only=not everything)
         warn_if_outgrown(base, entity)
-    ends = {"head": None, "tail": entity} if direction == "head" else {"head": entity, "tail": None}
-    question = {"head": ends["head"], "relation": relation, "tail": ends["tail"]}
+    head, tail = (None, entity) if direction == "head" else (entity, None)
+    question = {"head": head, "relation": relation, "tail": tail}
     if output.written(json_path, {"question": question, "answers": found.to_dicts()}):
         return
     title = " ".join(output.cell(name or "?") for name in question.values())
@@ -104,19 +104,9 @@ def explain(
         head, relation, tail = find.entity(head), find.relation(relation), find.entity(tail)
         found = base.explain(head, relation, tail, direction=direction)
         warn_if_outgrown(base, tail if direction == "head" else head)
-    if output.written(
-        json_path,
-        {
-            "fact": {"head": head, "relation": relation, "tail": tail},
-            "stored": found.stored,
-            "score": found.score,
-            "probability": found.probability,
-            "total": found.total,
-            "reasons": found.to_dicts(),
-        },
-    ):
-        return
-    show_reasons(found)
+    fact = {"head": head, "relation": relation, "tail": tail}
+    if not output.written(json_path, {"fact": fact, **found.summary(), "reasons": found.to_dicts()}):
+        show_reasons(found)
 
 
 def _chosen(direction: options.DirectionName, old_tail: bool) -> options.DirectionName:

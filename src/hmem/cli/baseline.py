@@ -7,7 +7,7 @@ import typer
 from hmem.cli import options, output
 from hmem.cli.reports import show_reports
 
-app = typer.Typer(help="Rank with rules, frequency or chance: no training, seconds on a CPU.", no_args_is_help=True)
+app = typer.Typer(help="Rank with rules, frequency or at random: no training, seconds on a CPU.", no_args_is_help=True)
 
 
 @app.command()
@@ -65,13 +65,6 @@ def _run(
     dataset = output.load(data)
     scorer = make_baseline(name, dataset, graph, seed)
     settings = {"combine": scorer.combine} if hasattr(scorer, "combine") else {}
-    made = report(
-        scorer,
-        dataset,
-        model=name,
-        split=split,
-        graph=graph,
-        settings=settings,
-        seed=seed if name == "random" else None,
-    )
+    drawn = seed if name == "random" else None
+    made = report(scorer, dataset, model=name, split=split, graph=graph, settings=settings, seed=drawn)
     show_reports([made], dataset, breakdowns=breakdowns, json_path=json_path)

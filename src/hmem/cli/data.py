@@ -1,4 +1,4 @@
-"""`hmem data`: the datasets that hmem knows, and new ones made from any graph."""
+"""`hmem data`: the registered datasets, and new ones made from any graph."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmem.cli import options, output
-from hmem.errors import ConfigError, DataError
+from hmem.cli import options, output, transfer
+from hmem.errors import ConfigError, DataError, Hint
 
 if TYPE_CHECKING:
     from hmem.graph.catalog import Entry
@@ -23,17 +23,15 @@ LARGEST = 10  # relations shown
 
 @app.command("list")
 def list_datasets(json_path: options.Json = None) -> None:
-    """Every dataset hmem knows by name, and where it is now."""
+    """Every dataset that has a name in hmem, and where it is now."""
     from hmem.graph.catalog import CATALOG
 
-    known = [_known(entry, *_where(entry)) for entry in CATALOG.values()]
-    if json_path is not None:
-        output.write_json(json_path, known)
-    if json_path == "-":
+    listed = [_registered(entry, *_where(entry)) for entry in CATALOG.values()]
+    if output.written(json_path, listed):
         return
     table = output.table(["dataset"], ["entities", "relations", "train", "valid", "test", "held out"])
     table.add_column("where")
-    for info in known:
+    for info in listed:
         sizes = [info.get(key) for key in ("entities", "relations", "train", "valid", "test", "heldout")]
         table.add_row(info["dataset"], *[output.count(size) for size in sizes], info["where"])
     output.show(table)
@@ -47,27 +45,25 @@ def show(
 ) -> None:
     """Counts, licence, citation and source of a dataset, its largest relations and its degrees.
 
-    Nothing is downloaded: of a dataset that is not here, only what is known about it is shown.
+    Nothing is downloaded: of a dataset that is not here, only what the registry says is shown.
     """
     from hmem.graph.registry import find_entry, load_entry, locate
     from hmem.knowledge.store.as_dataset import is_knowledge_base
 
     if Path(data).expanduser().exists() or is_knowledge_base(data):
         if verify:
-            raise ConfigError(f"--verify: checksums are known for the names of `hmem data list`, and {data} is a path")
+            raise ConfigError(f"--verify: only the datasets of `hmem data list` have checksums, and {data} is a path")
         info = _measured(output.load(data))
     else:
         entry = find_entry(data)
         place = locate(entry)
-        info = _known(entry, "not here", None)
+        info = _registered(entry, "not here", None)
         if place is not None:
             info |= {"where": place.kind, "folder": place.folder}
             info |= _measured(load_entry(entry, place))
         if verify:
             info["sha256"] = _verified(entry, place)
-    if json_path is not None:
-        output.write_json(json_path, info)
-    if json_path != "-":
+    if not output.written(json_path, info):
         _print(info)
 
 
@@ -112,9 +108,7 @@ def gen(
     made = counts(load_dataset(target))
     kept = sum(made[part] for part in ("train", "observed", "valid", "test"))
     info = {"dataset": dataset.name, "seed": seed, "folder": target, **made, "dropped": len(triples) - kept}
-    if json_path is not None:
-        output.write_json(json_path, info)
-    if json_path != "-":
+    if not output.written(json_path, info):
         output.show(output.facts({label: _words(value) for label, value in info.items()}))
 
 
@@ -131,7 +125,7 @@ def import_(
 ) -> None:
     """Make a dataset folder from a file of facts whose columns or format need explaining.
 
-    Facts are split at random (seed 0) so that every entity and relation stays known to train.
+    Facts are split at random (seed 0) so that every entity and relation stays in train.
     """
     from hmem.graph.canonical import write_folder
     from hmem.graph.registry import counts
@@ -140,9 +134,7 @@ def import_(
     dataset = output.load(str(file), **options.reading(columns, delimiter, header, format_, short_names))
     write_folder(target, _texts(dataset.vocab, {part: getattr(dataset, part) for part in ("train", "valid", "test")}))
     info = {"dataset": dataset.name, "folder": target, **counts(dataset), "duplicates": dataset.duplicates}
-    if json_path is not None:
-        output.write_json(json_path, info)
-    if json_path != "-":
+    if not output.written(json_path, info):
         output.show(output.facts({label: _words(value) for label, value in info.items() if value is not None}))
 
 
@@ -154,15 +146,15 @@ def _free(target: Path) -> Path:
 
 def _texts(vocab: "Vocabulary", parts: "dict[str, Triples]", heldout: "Sequence[int]" = ()) -> dict[str, bytes]:
     """The files of a dataset folder."""
-    entities, relations = vocab.entities.to_list(), vocab.relations.to_list()
-    for name in [*entities, *relations]:
-        if any(character in name for character in "\t\r\n"):
-            raise DataError(f"the name {name!r} has a tab or a line end in it, and cannot be written as TSV")
-    texts = {"heldout": "".join(f"{entities[entity]}\n" for entity in heldout)} if heldout else {}
+    from hmem.graph.readers.table import table_of_triples
+
+    entities, relations = vocab.entities.to_arrow(), vocab.relations.to_arrow()
+    texts = {"heldout": "".join(f"{vocab.entities[entity]}\n" for entity in heldout).encode()} if heldout else {}
     for part, triples in parts.items():
-        rows = triples.tolist()
-        texts[part] = "".join(f"{entities[head]}\t{relations[rel]}\t{entities[tail]}\n" for head, rel, tail in rows)
-    return {part: text.encode() for part, text in texts.items()}
+        table = table_of_triples(triples, entities, relations)
+        transfer.refuse_tabs(table)
+        texts[part] = b"".join(transfer.tsv_lines(table))
+    return texts
 
 
 def _where(entry: "Entry") -> tuple[str, Path | None]:
@@ -176,7 +168,7 @@ def _where(entry: "Entry") -> tuple[str, Path | None]:
     return ("not here", None) if place is None else (place.kind, place.folder)
 
 
-def _known(entry: "Entry", where: str, folder: Path | None) -> dict[str, Any]:
+def _registered(entry: "Entry", where: str, folder: Path | None) -> dict[str, Any]:
     """What the registry says about a dataset, under the keys of `--json`."""
     return {
         "dataset": entry.name,
@@ -222,13 +214,12 @@ def _verified(entry: "Entry", place: "Place | None") -> dict[str, str]:
     from hmem.graph.registry import checksums
 
     if place is None:
-        raise DataError(
-            f"{entry.name} is not here, so there is nothing to verify; fetch it: hmem data fetch {entry.name}"
-        )
+        hint = Hint(text="fetch it", command=f"hmem data fetch {entry.name}")
+        raise DataError(f"{entry.name} is not here, so there is nothing to verify", hint=hint)
     found = checksums(entry, place.folder)
     for split, digest in found.items():
         if digest != entry.sha256[split]:
-            raise DataError(f"{place.folder}: {split} has SHA-256 {digest}, expected {entry.sha256[split]}")
+            raise DataError(f"{split} has SHA-256 {digest}, expected {entry.sha256[split]}", path=place.folder)
     return found
 
 

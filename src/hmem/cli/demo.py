@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 SETTINGS: dict[str, Any] = {
     "memory": {"entity_dim": 48, "relation_dim": 10, "exact": {"paths": {"per_role": 64, "steps": 3}}},
-    "training": {
-        "batch_size": 256,
-        "negatives": 1000,
-        "validate_every": 4,
-        "validation_queries": 1000,
-    },
+    "training": {"batch_size": 256, "negatives": 1000, "validate_every": 4, "validation_queries": 1000},
 }
 PHRASES = {  # how a relation reads, asked for its tail and for its head
     "_hyponym": ("Which things are a kind of {}?", "What is {} a kind of?"),
@@ -85,21 +80,17 @@ def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[Mode
 
 def _show_metrics(reports: "list[Report]") -> None:
     """The test metrics that matter here: what is stored somewhere in the memory, and what is not."""
+    from hmem.evaluation.metrics import ALIASES
+
     table = output.table(
         ["test facts about", "model"], ["MRR", "H@1", "H@10", "linked H@1", "unlinked MRR"], title="\nHow well?"
     )
     for each in reports:
         values, linked = each.protocols["all"], each.breakdowns["all"]["linked"]
-        table.add_row(
-            "entities kept out of training" if each.dataset.endswith("-gen") else "entities of the graph",
-            each.model,
-            *(
-                output.decimal(values[f"both.realistic.{key}"])
-                for key in ("inverse_harmonic_mean_rank", "hits_at_1", "hits_at_10")
-            ),
-            output.decimal(linked["linked"]["hits@1"]),
-            output.decimal(linked["unlinked"]["mrr"]),
-        )
+        about = "entities kept out of training" if each.dataset.endswith("-gen") else "entities of the graph"
+        numbers = [values[ALIASES[name]] for name in ("mrr", "hits@1", "hits@10")]
+        numbers += [linked["linked"]["hits@1"], linked["unlinked"]["mrr"]]
+        table.add_row(about, each.model, *map(output.decimal, numbers))
     console = output.console()
     console.print(table)
     console.print(
@@ -121,8 +112,8 @@ def _ask(
     for each in likely:
         why, is_true = kb.explain(*each.names, direction=direction), each.names in held_back
         reasons = [reason for reason in why if reason.contribution > TELLING * why.total][:MOST_REASONS]
-        told = "  (true: a held-back fact says so)" if is_true else ""
-        console.print(f"  {output.percent(each.probability):>5}   {getattr(each, direction)}{told}")
+        held = "  (true: a held-back fact says so)" if is_true else ""
+        console.print(f"  {output.percent(each.probability):>5}   {getattr(each, direction)}{held}")
         for reason in reasons:
             console.print(f"          {reason.contribution / why.total:.0%} from {reason.text}", style="dim")
     if not likely:

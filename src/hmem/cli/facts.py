@@ -3,7 +3,7 @@
 None of these commands looks at the model, so they are quick; the next prediction uses what they did.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -38,10 +38,8 @@ def add(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add a fact, or those that come on standard input. Names that are new are added with it."""
-    from hmem.knowledge.store.store import Store
-
     facts = _given(fact)
-    with Store.open(kb) as store:
+    with transfer.open_store(kb) as store:
         done = store.add(facts, source=source, confidence=confidence)
         new = new_names.of([done])
         if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
@@ -63,10 +61,8 @@ def remove(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Remove a fact, or those that come on standard input. The history keeps them."""
-    from hmem.knowledge.store.store import Store
-
     facts = _given(fact)
-    with Store.open(kb) as store:
+    with transfer.open_store(kb) as store:
         find = Finder(store)
         facts = [(find.entity(head), find.relation(relation), find.entity(tail)) for head, relation, tail in facts]
         done = store.remove(facts, source=source)
@@ -90,10 +86,8 @@ def list_facts(
     limit: options.Limit = LISTED,
     json_path: options.AnswerJson = None,
 ) -> None:
-    """The facts, oldest first, with when they came and on whose word."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb, read_only=True) as store:
+    """The facts, oldest first, with when they came and from which source."""
+    with transfer.open_store(kb, read_only=True) as store:
         chosen = head, relation, tail = _chosen(store, head, relation, tail)
         most = limit + 1 if limit else None
         found = list(store.listing(head=head, relation=relation, tail=tail, as_of=as_of, limit=most))
@@ -118,14 +112,11 @@ def history(
     json_path: options.AnswerJson = None,
 ) -> None:
     """What was added and removed, when and by which source; the newest first."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         head, relation, tail = _chosen(store, head, relation, tail)
         found = store.history(head=head, relation=relation, tail=tail, limit=limit + 1 if limit else None)
-    events = sorted(
-        (event for each in found for event in _events(each)), key=lambda event: event["at"], reverse=True
-    )  # of what happened in one moment, in the order given
+    events = [event for each in found for event in _events(each)]
+    events.sort(key=lambda event: event["at"], reverse=True)  # stable: those of one moment stay in the order given
     more, events = bool(limit) and len(events) > limit, events[: limit or None]
     if output.written(json_path, events):
         return
@@ -151,7 +142,7 @@ def import_(
         ),
     ],
     source: Annotated[
-        str | None, typer.Option(help="On whose word; kept with the facts. The file's name if not given.")
+        str | None, typer.Option(help="Where they come from; kept with the facts. The file's name if not given.")
     ] = None,
     confidence: Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1; kept with the facts.")] = None,
     columns: options.Columns = None,
@@ -162,11 +153,9 @@ def import_(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
-    from hmem.knowledge.store.store import Store
-
     how = options.reading(columns, delimiter, header, format_, short_names)
     done: list[tuple[str, int, int]] = []  # name, rows, facts added
-    with Store.open(kb) as store, _interruptible(done), output.import_progress() as progress:
+    with transfer.open_store(kb) as store, _interruptible(done), output.import_progress() as progress:
         tables = []
         for number, file in enumerate(files):
             progress("reading", number, len(files))
@@ -176,12 +165,8 @@ def import_(
         writes = []
         for file, table in zip(files, tables, strict=True):
             name = "standard input" if file == transfer.STANDARD else Path(file).name
-            stored = store.add_columns(
-                *(table.column(part) for part in transfer.ROLES),
-                source=name if source is None else source,
-                confidence=confidence,
-                progress=partial(progress, name),
-            )
+            word = name if source is None else source
+            stored = store.add_table(table, source=word, confidence=confidence, progress=partial(progress, name))
             writes.append(stored)
             done.append((name, table.num_rows, len(stored.changed)))
         new = new_names.of(writes)
@@ -205,10 +190,8 @@ def export(
     format_: Annotated[str | None, typer.Option("--format", help="tsv, csv or parquet, whatever the name.")] = None,
 ) -> None:
     """Write the facts to a file, heads, relations and tails by name, oldest first."""
-    from hmem.knowledge.store.store import Store
-
     format_ = transfer.format_of(file, format_)
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         table = store.table(as_of)
     transfer.write(table, file, format_)
     if file != transfer.STANDARD:
@@ -232,9 +215,8 @@ def _given(fact: list[str]) -> "list[Names3]":
         table = transfer.read(transfer.STANDARD)
         return list(zip(*(table.column(part).to_pylist() for part in transfer.ROLES), strict=True))
     if len(fact) != 3:
-        raise ConfigError(
-            f"expected HEAD RELATION TAIL, or - for standard input; received {len(fact)}: {' '.join(fact)}"
-        )
+        received = f"{len(fact)}: {' '.join(fact)}"
+        raise ConfigError(f"expected HEAD RELATION TAIL, or - for standard input; received {received}")
     return [(fact[0], fact[1], fact[2])]
 
 
@@ -250,8 +232,7 @@ def _chosen(store: "Store", head: str | None, relation: str | None, tail: str | 
     )
 
 
-def _show_facts(found: "Iterable[StoredFact]") -> None:
-    found = list(found)
+def _show_facts(found: "Sequence[StoredFact]") -> None:
     sure = any(each.confidence is not None for each in found)
     table = output.table(["head", "relation", "tail", "added", "source"], ["confidence"] if sure else [])
     for each in found:
@@ -261,18 +242,11 @@ def _show_facts(found: "Iterable[StoredFact]") -> None:
 
 
 def _line(each: "StoredFact") -> dict[str, Any]:
-    return {
-        "head": each.head,
-        "relation": each.relation,
-        "tail": each.tail,
-        "added_at": each.added_at,
-        "source": each.source,
-        "confidence": each.confidence,
-    }
+    return {name: getattr(each, name) for name in (*transfer.ROLES, "added_at", "source", "confidence")}
 
 
 def _events(each: "StoredFact") -> Iterable[dict[str, Any]]:
-    fact = {"head": each.head, "relation": each.relation, "tail": each.tail}
+    fact = dict(zip(transfer.ROLES, each.names, strict=True))
     if each.removed_at is not None:
         yield {"at": each.removed_at, "what": "removed", **fact, "source": each.removed_by}
     yield {"at": each.added_at, "what": "added", **fact, "source": each.source}

@@ -1,4 +1,4 @@
-"""What a figure leaves: the picture, its numbers as CSV, and what they come to as tables on the screen."""
+"""Write a figure: the picture, its numbers as CSV, and a summary as tables on the screen."""
 
 import math
 from pathlib import Path
@@ -47,8 +47,7 @@ def write(
     for table, rows in result.tables().items():
         written.append(out / f"{table}.csv")
         write_csv(written[-1], rows)
-    if json_path is not None:
-        output.write_json(json_path, result.tables())
+    output.written(json_path, result.tables())
     output.console(stderr=json_path == "-").print(f"Wrote {', '.join(map(str, written))}", soft_wrap=True)
 
 
@@ -58,7 +57,7 @@ def show_degree(result: "DegreeEffect") -> None:
     title = f"{result.dataset}, test: MRR by the number of neighbors of the asked entity"
     table = output.table(["model", "protocol"], BINS, title=title)
     for curve in result.curves:
-        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.six.tolist()))
+        table.add_row(curve.name, curve.protocol, *map(output.decimal, curve.six.mrr.tolist()))
     kinds: tuple[Kind, ...] = ("explicit", "implicit")
     for kind in kinds:
         paper = paper_row(result.dataset, kind)

@@ -24,7 +24,8 @@ Models = Annotated[
     list[Path], typer.Option("--model", metavar="DIR", help="A folder that `hmem train` wrote; may be repeated.")
 ]
 ModelData = Annotated[
-    str | None, typer.Option("--data", metavar="DATA", help="The dataset; the one the first model knows if left out.")
+    str | None,
+    typer.Option("--data", metavar="DATA", help="The dataset; if left out, that of the first model."),
 ]
 WithRules = Annotated[bool, typer.Option("--rules/--no-rules", help="Also rank with length-1 rules.")]
 
@@ -136,7 +137,7 @@ def traversal(
 def _compared(
     folders: Sequence[Path], data: str | None, rules: bool, device: str
 ) -> "tuple[Dataset, list[ComparedModel]]":
-    """The models in the order given, and the rules; all of them know the entities of one dataset."""
+    """The models in the order given, and the rules, all over the entities of one dataset."""
     from hmem.figures.compared_models import compared_model, compared_rules
     from hmem.runs.fit import load
 
@@ -144,10 +145,9 @@ def _compared(
     dataset = output.load(data or saved[0].dataset)
     for folder, each in zip(folders, saved, strict=True):
         if each.vocab != dataset.vocab:
-            raise DataError(
-                f"{dataset.name} has other entities or relations than {folder} was trained on ({each.dataset}); "
-                "a figure compares models of one graph"
-            )
+            trained = f"{folder} was trained on ({each.dataset})"
+            problem = f"{dataset.name} has other entities or relations than {trained}"
+            raise DataError(f"{problem}; a figure compares models of one graph")
     presets = [each.preset for each in saved]
     models = [
         compared_model(each.preset if presets.count(each.preset) == 1 else str(folder), each.model, each.model.device)

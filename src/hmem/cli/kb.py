@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output, transfer
+from hmem.cli.ask import opened
 from hmem.errors import CheckpointError, StoreError
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ def create(
 @app.command()
 def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """What a knowledge base holds, which model it uses, and how much has come since that was trained."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         found = {"knowledge_base": kb, **store.count(), **_times(store), "model": _model(store)}
     if output.written(json_path, found):
         return
@@ -77,9 +76,7 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
 @app.command()
 def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """Read all of a knowledge base and say what is wrong with it; leaves with 1 if anything is."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb, read_only=True) as store:
+    with transfer.open_store(kb, read_only=True) as store:
         problems = store.check()
         counts = store.count() if not problems else {}
     taken = output.written(json_path, {"knowledge_base": kb, "problems": problems})
@@ -88,19 +85,14 @@ def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> No
             output.note(f"{kb}: {problem}")
         raise typer.Exit(1)
     if not taken:
-        facts, entities = (
-            output.plural(counts["facts"], "fact"),
-            output.plural(counts["entities"], "entity", "entities"),
-        )
-        output.say(f"{kb} is sound: {facts} about {entities}, {output.plural(counts['moments'], 'write')}")
+        facts, writes = output.plural(counts["facts"], "fact"), output.plural(counts["moments"], "write")
+        output.say(f"{kb} is sound: {facts} about {output.plural(counts['entities'], 'entity', 'entities')}, {writes}")
 
 
 @app.command()
 def compact(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """Give unused space back to the disk. Facts and history stay."""
-    from hmem.knowledge.store.store import Store
-
-    with Store.open(kb) as store:
+    with transfer.open_store(kb) as store:
         before, after = store.compact()
     if not output.written(json_path, {"knowledge_base": kb, "bytes_before": before, "bytes": after}):
         output.say(f"{kb}: {output.size(before)} before, {output.size(after)} now")
@@ -126,17 +118,15 @@ def drift(kb: options.KnowledgeBase, device: options.Device = "cpu", json_path: 
 
     Recent facts and as many older ones are asked for, each left out while it is, from both ends.
     """
-    from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.drift import drift as measure
-    from hmem.runs.device import resolve_device
 
-    with KnowledgeBase.open(kb, read_only=True, device=resolve_device(device)) as base:
+    with opened(kb, device) as (base, _):
         found = measure(base)
     if output.written(json_path, found.to_dict()):
         return
-    known = found.facts - found.new_facts
+    older = found.facts - found.new_facts
     table = output.table(["facts"], ["number", "MRR"])
-    table.add_row("from before training, left out and asked for", output.count(known), output.decimal(found.older_mrr))
+    table.add_row("from before training, left out and asked for", output.count(older), output.decimal(found.older_mrr))
     table.add_row("from after it, the same", output.count(found.new_facts), output.decimal(found.recent_mrr))
     table.add_row("kept for validation in training", "", output.decimal(found.validation_mrr))
     output.show(table)
@@ -158,7 +148,7 @@ def _times(store: "Store") -> dict[str, Any]:
 
 
 def _model(store: "Store") -> dict[str, Any] | None:
-    """What is known about the model in use."""
+    """What `info` says about the model in use."""
     from hmem.knowledge.model_link import ModelLink
 
     link = ModelLink.of(store)

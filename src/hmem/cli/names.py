@@ -8,8 +8,8 @@ name that was typed.
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hmem import errors
 from hmem.cli import output
-from hmem.errors import Hint, UnknownNameError
 
 if TYPE_CHECKING:
     from hmem.graph.names import Names
@@ -57,13 +57,12 @@ def find(names: "Names", typed: str) -> str:
     longer = [name for name in near if letters(name).startswith(letters(typed))]
     hint = None
     if not near and names.kind == "relation" and 0 < len(names) <= FEW:
-        hint = Hint(text=f"there are {', '.join(map(shown, names))}")
+        hint = f"there are {', '.join(map(shown, names))}"
     meant = [shown(name) for name in same or longer or near]
     problem = f'no {names.kind} "{shown(typed)}"'
-    raise UnknownNameError(problem, option=names.kind, found=typed, suggestions=meant, hint=hint)
+    raise errors.UnknownNameError(problem, option=names.kind, found=typed, suggestions=meant, hint=hint)
 
 
 def shown(name: str) -> str:
     """A name in a message: in one line, and not longer than that."""
-    line = output.one_line(name)
-    return line if len(line) <= 80 else line[:77] + "..."
+    return errors.shown(output.one_line(name))

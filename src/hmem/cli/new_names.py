@@ -1,4 +1,4 @@
-"""Names that come with a write, and the doubt that one of them is an old one misspelt."""
+"""Names that a write adds, and warnings where one of them may be a misspelling of an old one."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ def count(new: dict[str, list[str]]) -> None:
 
 
 def tell(store: "Store", new: dict[str, list[str]]) -> None:
-    """A new name may be an old one misspelt: say so while it is easily taken back."""
+    """After a write of one fact: a note on each new name, with the old ones that it may be a misspelling of."""
     from hmem.graph.name_search import misspelt, same_letters
 
     for name in new["new_entities"]:
@@ -39,7 +39,7 @@ def tell(store: "Store", new: dict[str, list[str]]) -> None:
 
 
 def doubt_relations(relations: list[str], new: list[str]) -> None:
-    """Of many facts only those new relations are told that may be an old one misspelt."""
+    """After a write of many facts: a note on each new relation that may be a misspelling of an old one."""
     from hmem.graph.name_search import misspelt
 
     own = set(new)

@@ -35,7 +35,7 @@ DirectionName = Literal["head", "tail"]
 Direction = Annotated[DirectionName, typer.Option("--direction", help="Which end of the fact is asked for.")]
 OldTail = Annotated[bool, typer.Option("--tail", hidden=True)]  # what --direction head was called
 Count = Annotated[int, typer.Option("--count", "-k", min=1, help="How many to show.")]
-Source = Annotated[str | None, typer.Option(help="On whose word; kept with the facts.")]
+Source = Annotated[str | None, typer.Option(help="Where they come from; kept with the facts.")]
 Limit = Annotated[int, typer.Option(min=0, help="How many to show at most; 0 for all.")]
 AnswerJson = Annotated[
     str | None, typer.Option("--json", metavar="PATH", help="Write the result as JSON; - for standard output.")

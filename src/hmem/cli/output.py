@@ -189,7 +189,7 @@ def import_progress() -> AbstractContextManager[ProgressBars]:
 
 @contextmanager
 def _bars(*columns: ProgressColumn) -> Iterator[ProgressBars]:
-    """Bars with these columns on standard error, if that is a terminal, one for each thing that is told of."""
+    """Bars with these columns on standard error, if that is a terminal, one for each thing that is reported."""
     err = console(stderr=True)
     shown = (TextColumn("{task.description}"), BarColumn(), *columns)
     with Progress(*shown, console=err, transient=True, disable=not err.is_terminal) as bars:

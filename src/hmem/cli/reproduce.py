@@ -95,11 +95,8 @@ def reproduce(
     if minutes is not None:
         every = [limited(row, minutes) for row in every]
     studies = [study for study in STUDIES if group in (study, "all") and not (group == "all" and names)]
-    rows = (
-        select(rows_of(studies[0], every), "all", names or [])
-        if group in STUDIES
-        else select(every, group, names or [])
-    )
+    asked = (rows_of(studies[0], every), "all") if group in STUDIES else (every, group)
+    rows = select(*asked, names or [])
     if dry_run:
         _list(rows, studies, seed, results, models)
         return
@@ -124,14 +121,9 @@ def _list(
     lines = read_lines(results)
     table = output.table(["dataset", "row", "file", "what there is to do"], ["seed", "minutes"])
     for run in runs_of(rows, seed):
-        table.add_row(
-            run.row.dataset,
-            run.row.name,
-            run.row.key,
-            stage_of(lines, run, models),
-            str(run.seed),
-            output.decimal(run.config.training.minutes, 1),
-        )
+        names = run.row.dataset, run.row.name, run.row.key
+        minutes = output.decimal(run.config.training.minutes, 1)
+        table.add_row(*names, stage_of(lines, run, models), str(run.seed), minutes)
     for study in studies:
         for name, runs in runs_compared(study, rows, seed).items():
             done = find_study(lines, study, runs[0].row.dataset, runs) is not None
@@ -200,12 +192,9 @@ def _show(
     from hmem.reproduction.comparison import compare
 
     found = compare(rows, lines, every, seed)
-    if json_path is not None:
-        output.write_json(json_path, [asdict(each) for each in found])
-        if json_path == "-":
-            return
-    for each in found:
-        _show_table(each)
+    if not output.written(json_path, [asdict(each) for each in found]):
+        for each in found:
+            _show_table(each)
 
 
 def _show_table(comparison: "Comparison") -> None:
@@ -225,6 +214,5 @@ def _show_table(comparison: "Comparison") -> None:
     output.show(table)
     for entry in comparison.short:
         published = entry.published or {}
-        output.note(
-            f"{entry.label}: {share(entry.shortfall or 0)} short of the paper's MRR of {share(published['MRR'])}"
-        )
+        short, paper = share(entry.shortfall or 0), share(published["MRR"])
+        output.note(f"{entry.label}: {short} short of the paper's MRR of {paper}")

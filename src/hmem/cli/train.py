@@ -1,7 +1,7 @@
 """`hmem train`: fit a model to a graph."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,27 +64,18 @@ def train(
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
     try:
         with training_progress(quiet) as show, CtrlC() as ctrl_c:
-            told = (show, ctrl_c)
+            how: dict[str, Any] = {"device": place, "callbacks": (show, ctrl_c)}
+            how |= {"resume": resume, "overwrite": overwrite}
             if from_kb is None:
                 preset = preset or "recall"
                 config = configure(settings_of(preset), settings, seed)
                 plan = Plan(data=str(data), dataset=output.load(str(data)), preset=preset, config=config)
-                trained = train_in(out, plan, device=place, callbacks=told, resume=resume, overwrite=overwrite)
+                trained = train_in(out, plan, **how)
             else:
                 retraining = Retraining.of(from_kb, out, resume=resume)
                 if retraining.problem:
                     output.note(retraining.problem)
-                trained = retraining.train(
-                    out,
-                    preset,
-                    settings=settings,
-                    seed=seed,
-                    fine_tune=fine_tune,
-                    device=place,
-                    callbacks=told,
-                    resume=resume,
-                    overwrite=overwrite,
-                )
+                trained = retraining.train(out, preset, settings=settings, seed=seed, fine_tune=fine_tune, **how)
     except InterruptedRunError as interrupted:
         stopped = interrupted.problem.capitalize()
         output.console(stderr=quiet).print(f"{stopped}. The same command with --resume goes on from here.")

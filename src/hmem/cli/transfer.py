@@ -5,6 +5,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -15,10 +16,19 @@ from hmem.sqlite_files import refuse_to_replace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hmem.knowledge.store.store import Store
+
 ROLES = ("head", "relation", "tail")
 STANDARD = "-"  # input or output, as in any command
 FORMATS = ("tsv", "csv", "parquet")
 NOT_IN_TSV = r"[\t\r\n]"
+
+
+def open_store(path: Path, *, read_only: bool = False) -> "Store":
+    """The facts of a knowledge base, without its model."""
+    from hmem.knowledge.store.store import Store
+
+    return Store.open(path, read_only=read_only)
 
 
 def read(source: str, **how: object) -> "pa.Table":
@@ -28,18 +38,13 @@ def read(source: str, **how: object) -> "pa.Table":
     """
     from hmem.graph.readers.read import read_table
     from hmem.graph.readers.table import note_of
-    from hmem.knowledge.store.as_dataset import is_knowledge_base, split_moment
-    from hmem.knowledge.store.store import Store
+    from hmem.knowledge.store.as_dataset import is_knowledge_base, table_of
 
-    if not how and source != STANDARD and is_knowledge_base(source):
-        path, moment = split_moment(source)
-        with Store.open(path, read_only=True) as store:
-            return store.table(moment)
-    if not how and source != STANDARD and _is_dataset(source):
-        from hmem.knowledge.ingest import table_of  # brings torch with it
-
-        return table_of(output.load(source))
     if source != STANDARD:
+        if not how and is_knowledge_base(source):
+            return table_of(source)
+        if not how and _is_dataset(source):
+            return table_of(output.load(source))
         table = read_table(Path(source).expanduser(), **how)  # type: ignore[arg-type]
         if (note := note_of(table)) is not None:
             output.note(note)
@@ -55,7 +60,7 @@ def read(source: str, **how: object) -> "pa.Table":
 
 
 def _is_dataset(name: str) -> bool:
-    """Whether this is a folder, or no file but the name of a known dataset."""
+    """Whether this is a folder, or no file but the name of a registered dataset."""
     from hmem.graph.catalog import CATALOG
 
     path = Path(name).expanduser()
@@ -86,7 +91,7 @@ def write(table: "pa.Table", target: str, format: str) -> None:
     from hmem.graph.readers.compression import CODECS
 
     if format == "tsv":
-        _refuse_tabs(table)
+        refuse_tabs(table, "CSV and Parquet can hold it")
     if target == STANDARD:
         _write(table, sys.stdout.buffer, format)
         return
@@ -110,7 +115,6 @@ def write(table: "pa.Table", target: str, format: str) -> None:
 
 
 def _write(table: "pa.Table", file: "IO[bytes] | pa.NativeFile", format: str) -> None:
-    import pyarrow.compute as pc
     from pyarrow import csv, parquet
 
     match format:
@@ -119,17 +123,24 @@ def _write(table: "pa.Table", file: "IO[bytes] | pa.NativeFile", format: str) ->
         case "csv":
             csv.write_csv(table, file)
         case _:  # pyarrow would refuse names with a quote in them
-            for line in pc.binary_join_element_wise(*table.columns, "\t").chunks:
-                file.write("".join(f"{fact}\n" for fact in line.to_pylist()).encode())
+            for text in tsv_lines(table):
+                file.write(text)
 
 
-def _refuse_tabs(table: "pa.Table") -> None:
+def tsv_lines(table: "pa.Table") -> Iterator[bytes]:
+    """The facts as tab-separated lines, some at a time."""
+    import pyarrow.compute as pc
+
+    for line in pc.binary_join_element_wise(*table.columns, "\t").chunks:
+        yield "".join(f"{fact}\n" for fact in line.to_pylist()).encode()
+
+
+def refuse_tabs(table: "pa.Table", advice: str = "") -> None:
+    """A DataError if a name cannot be written as TSV."""
     import pyarrow.compute as pc
 
     for column in table.columns:
         wrong = column.filter(pc.match_substring_regex(column, NOT_IN_TSV))
         if len(wrong):
-            raise DataError(
-                f"the name {wrong[0].as_py()!r} has a tab or a line end in it, and cannot be written as TSV; "
-                "CSV and Parquet can hold it"
-            )
+            problem = f"the name {wrong[0].as_py()!r} has a tab or a line end in it, and cannot be written as TSV"
+            raise DataError(problem, hint=advice or None)

@@ -37,26 +37,16 @@ def untrained(
     queries = both_sides(dataset.inference_triples("train"), dataset.num_relations).sample(sample, seed)
     ranks = rank_queries(memory, queries, graph, [Candidates("all", dataset)])["all"]
     parts = breakdown(dataset, graph, queries, ranks)["degree"]
-    if json_path is not None:
-        output.write_json(
-            json_path,
-            {
-                "dataset": dataset.name,
-                "model": "untrained",
-                "settings": {"binding": binding, "entity_dim": entity_dim, "relation_dim": size},
-                "seed": seed,
-                "recall": parts,
-            },
-        )
-        if json_path == "-":
-            return
+    settings = {"binding": binding, "entity_dim": entity_dim, "relation_dim": size}
+    about = {"dataset": dataset.name, "model": "untrained", "settings": settings, "seed": seed}
+    if output.written(json_path, {**about, "recall": parts}):
+        return
     table = output.table(
         ["links of the entity"],
         ["read back", "exact", "in the first 10"],
         title=f"{dataset.name}: {len(queries):,} stored links from untrained {binding} memories",
     )
     for name, part in parts.items():
-        table.add_row(
-            name, output.count(int(part["count"])), output.decimal(part["hits@1"]), output.decimal(part["hits@10"])
-        )
+        shares = (output.decimal(part[key]) for key in ("hits@1", "hits@10"))
+        table.add_row(name, output.count(int(part["count"])), *shares)
     output.show(table)

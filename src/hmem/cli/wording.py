@@ -11,8 +11,7 @@ def as_typed(error: HMemError) -> str:
 
 
 def _hint(hint: Hint) -> str:
-    action = hint.command or (_option(hint.option, hint.value) if hint.option else "")
-    return f"{hint.text}: {action}" if hint.text and action else hint.text or action
+    return hint.with_action(hint.command or (_option(hint.option, hint.value) if hint.option else ""))
 
 
 def _option(name: str, value: object) -> str:

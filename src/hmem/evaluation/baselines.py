@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hmem.errors import ConfigError, Hint
+from hmem.errors import ConfigError
 from hmem.evaluation.evaluate import Scorer
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
@@ -61,17 +61,14 @@ class Frequency:
     device = CPU
 
     def __init__(self, graph: Neighborhoods) -> None:
-        order = np.argsort(graph.roles, kind="stable")
-        self._fillers = torch.from_numpy(graph.fillers[order].astype(np.int64))
-        self._bounds = np.searchsorted(graph.roles[order], np.arange(graph.num_roles + 1))
+        self._fillers = [torch.from_numpy(fillers) for fillers in graph.fillers_by_role()]
         self._num_entities = graph.num_entities
 
     def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
         asked, row = torch.unique(roles, return_inverse=True)
         counts = torch.zeros(len(asked), self._num_entities)
         for position, role in enumerate(asked.tolist()):
-            fillers = self._fillers[self._bounds[role] : self._bounds[role + 1]]
-            counts[position] = torch.bincount(fillers, minlength=self._num_entities)
+            counts[position] = torch.bincount(self._fillers[role], minlength=self._num_entities)
         return counts[row]
 
 
@@ -98,12 +95,11 @@ def make_baseline(name: str, dataset: Dataset, graph: GraphName, seed: int = 0) 
     inference = dataset.inference_graph(graph)
     match name:
         case "rules" | "rules (noisy-or)":
-            training = Neighborhoods.build(dataset.train, dataset.num_entities, dataset.num_relations)
-            return Rules(training, inference, "max" if name == "rules" else "noisy-or")
+            return Rules(dataset.graph_of(dataset.train), inference, "max" if name == "rules" else "noisy-or")
         case "frequency":
             return Frequency(inference)
         case "random":
             return RandomScores(dataset.num_entities, seed)
         case _:
-            names = Hint(text="there are rules, rules (noisy-or), frequency, random")
+            names = "there are rules, rules (noisy-or), frequency, random"
             raise ConfigError(f'no baseline "{name}"', option="name", found=name, hint=names)

@@ -1,4 +1,4 @@
-"""The same ranks, cut by what was asked."""
+"""Metrics by kind of query: by relation, by degree, by whether the answer is linked already."""
 
 from collections.abc import Iterator
 
@@ -37,8 +37,7 @@ def breakdown(dataset: Dataset, graph: Neighborhoods, queries: Queries, ranks: R
 def linked(graph: Neighborhoods, queries: Queries) -> Bool[np.ndarray, " Q"]:
     """Whether the answer is a neighbor of the asked entity, in whatever role."""
     pairs = queries.entities * graph.num_entities + queries.targets
-    owner = np.repeat(np.arange(graph.num_entities), np.diff(graph.offsets))
-    return np.isin(pairs, owner * graph.num_entities + graph.fillers)
+    return np.isin(pairs, graph.owners * graph.num_entities + graph.fillers)
 
 
 def summary(ranks: Ranks) -> Summary:

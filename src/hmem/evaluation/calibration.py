@@ -29,7 +29,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from hmem.errors import CheckpointError, Hint
+from hmem.errors import CheckpointError
 from hmem.evaluation.evaluate import Scorer, rows_per_chunk
 from hmem.evaluation.isotonic import Steps, expected_calibration_error, isotonic
 from hmem.evaluation.protocol import Candidates
@@ -105,10 +105,8 @@ class Calibration:
                 **{name: saved[name] for name in NUMBERS},
             )
         except (KeyError, TypeError, ValueError) as error:
-            without = Hint(text="remove it, and scores are shown instead")
-            raise CheckpointError(
-                f"the calibration in metrics.json cannot be used ({error!r})", hint=without
-            ) from error
+            problem = f"the calibration in metrics.json cannot be used ({error!r})"
+            raise CheckpointError(problem, hint="remove it, and scores are shown instead") from error
 
 
 @runtime_checkable
@@ -140,7 +138,7 @@ def calibrate(
     every_role, weights = _every_role(asked, dataset.num_roles, seed)
     of_any = _outcomes(scorer, dataset, every_role, SHALLOW)
     return replace(
-        calibration_of(*outcomes, seed=seed),
+        calibration_of(outcomes, seed),
         any_steps=isotonic(of_any.log_p, of_any.is_true, weights[of_any.question]),
         most=most_per_role(dataset.inference_graph("train")),
     )
@@ -221,14 +219,9 @@ def log_probabilities(scores: Float[Tensor, "B E"], excluded: Bool[Tensor, "B E"
     return torch.where(total > -torch.inf, rivals - total, rivals)
 
 
-def calibration_of(
-    log_p: Float[np.ndarray, " n"],
-    is_true: Bool[np.ndarray, " n"],
-    leads: Bool[np.ndarray, " n"],
-    question: Int[np.ndarray, " n"],
-    seed: int = 0,
-) -> Calibration:
+def calibration_of(outcomes: Outcomes, seed: int = 0) -> Calibration:
     """Fit all candidates, and measure the error by two halves of the questions, each with the steps of the other."""
+    log_p, is_true, leads, question = outcomes
     asked, question = np.unique(question, return_inverse=True)
     error = top_error = None
     if len(asked) > 1:

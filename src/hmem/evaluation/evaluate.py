@@ -14,7 +14,7 @@ from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import Queries
 from hmem.evaluation.ranks import Ranks, filtered_ranks
 from hmem.graph.dataset import Dataset
-from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.neighborhoods import Neighborhoods, expand
 
 BUDGET = 128 * 2**20  # bytes; a matrix then has at most 32 MiB, which the allocator reuses instead of asking anew
 CUDA_BUDGET = 2**30
@@ -100,8 +100,8 @@ def _rank_chunk(
     row = group_of[asked] - first_group
     target = queries.targets[asked]
     begin, end = filtered.answer_ranges(queries.entities[asked], queries.roles[asked])
-    filtered_query = np.repeat(np.arange(len(asked)), end - begin)
-    filtered_entity = filtered.fillers[_ranges(begin, end)].astype(np.int64)
+    filtered_query, position = expand(begin, end - begin)
+    filtered_entity = filtered.fillers[position].astype(np.int64)
     other = filtered_entity != target[filtered_query]
     filtered_query, filtered_entity = filtered_query[other], filtered_entity[other]
 
@@ -144,14 +144,6 @@ def _rows_and_columns(
     if columns is None:
         return scores
     return scores.index_select(1, torch.as_tensor(columns, device=scores.device))
-
-
-def _ranges(begin: Int[np.ndarray, " Q"], end: Int[np.ndarray, " Q"]) -> Int[np.ndarray, " K"]:
-    """begin[0]..end[0], begin[1]..end[1], … in one array."""
-    counts = end - begin
-    before = np.cumsum(counts) - counts
-    positions: Int[np.ndarray, " K"] = np.arange(counts.sum()) - np.repeat(before - begin, counts)
-    return positions
 
 
 def _runs(values: Int[np.ndarray, " Q"]) -> list[slice]:

@@ -17,7 +17,7 @@ ALIASES = {"mrr": MRR, "mr": MR, **{f"hits@{k}": f"both.realistic.hits_at_{k}" f
 def metrics(ranks: Ranks, sides: Int[np.ndarray, " Q"]) -> Metrics:
     """Every metric for head, tail and both, optimistic, realistic and pessimistic. A side without queries is left out.
 
-    The adjusted mean rank index is 0 for chance and 1 for perfection: 1 − (MR − 1)/(E[MR] − 1), where a random order of
+    The adjusted mean rank index is 0 for a random order and 1 for perfection: 1 − (MR − 1)/(E[MR] − 1), where that of
     C candidates has expected rank (C + 1)/2.
     """
     values: Metrics = {}
@@ -25,7 +25,7 @@ def metrics(ranks: Ranks, sides: Int[np.ndarray, " Q"]) -> Metrics:
         if not rows.any():
             continue
         part = ranks.select(rows)
-        by_chance = (part.candidates.mean() + 1) / 2
+        at_random = (part.candidates.mean() + 1) / 2
         for kind in ("optimistic", "realistic", "pessimistic"):
             of_kind = getattr(part, kind)
             key = f"{side}.{kind}"
@@ -33,8 +33,8 @@ def metrics(ranks: Ranks, sides: Int[np.ndarray, " Q"]) -> Metrics:
             values[f"{key}.inverse_harmonic_mean_rank"] = float((1 / of_kind).mean())
             for k in KS:
                 values[f"{key}.hits_at_{k}"] = float((of_kind <= k).mean())
-            if by_chance > 1:
-                index = 1 - (of_kind.mean() - 1) / (by_chance - 1)
+            if at_random > 1:
+                index = 1 - (of_kind.mean() - 1) / (at_random - 1)
                 values[f"{key}.adjusted_arithmetic_mean_rank_index"] = float(index)
         values[f"{side}.count"] = int(rows.sum())
     return values

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Int
 
 from hmem.graph.dataset import Dataset
-from hmem.graph.neighborhoods import Neighborhoods
 
 Protocol = Literal["all", "typed"]
 PROTOCOLS: tuple[Protocol, ...] = ("all", "typed")
@@ -26,13 +25,9 @@ class Candidates:
         self._all = dataset.heldin()
         self._by_role: dict[int, Int[np.ndarray, " C"]] = {}
         if protocol == "typed":
-            graph = Neighborhoods.build(dataset.everything(), dataset.num_entities, dataset.num_relations)
-            order = np.argsort(graph.roles, kind="stable")
-            bounds = np.searchsorted(graph.roles[order], np.arange(dataset.num_roles + 1))
-            for role in range(dataset.num_roles):
-                fillers = np.unique(graph.fillers[order[bounds[role] : bounds[role + 1]]]).astype(np.int64)
-                kept = fillers if self._all is None else np.intersect1d(fillers, self._all)
-                self._by_role[role] = kept
+            for role, fillers in enumerate(dataset.filter_graph().fillers_by_role()):
+                seen = np.unique(fillers)
+                self._by_role[role] = seen if self._all is None else np.intersect1d(seen, self._all)
 
     @property
     def depends_on_role(self) -> bool:

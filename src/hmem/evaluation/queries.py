@@ -26,7 +26,9 @@ class Queries:
         """A fixed random selection; all of them if there are no more than `count`."""
         if count >= len(self):
             return self
-        rows = np.sort(np.random.default_rng(seed).permutation(len(self))[:count])
+        return self.select(np.sort(np.random.default_rng(seed).permutation(len(self))[:count]))
+
+    def select(self, rows: np.ndarray) -> "Queries":
         return Queries(self.entities[rows], self.roles[rows], self.targets[rows], self.sides[rows])
 
 
@@ -54,6 +56,4 @@ def queries_of(dataset: Dataset, split: Split, graph: GraphName = "train") -> Qu
     about_new = np.isin(queries.entities, dataset.heldout) & ~np.isin(queries.targets, dataset.heldout)
     if not about_new.any():
         raise DataError(f"{dataset.name} has no {split} fact with exactly one held-out entity, so none to rank")
-    return Queries(
-        queries.entities[about_new], queries.roles[about_new], queries.targets[about_new], queries.sides[about_new]
-    )
+    return queries.select(about_new)

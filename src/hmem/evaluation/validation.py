@@ -1,4 +1,4 @@
-"""The metric that training is steered by."""
+"""The validation metric by which training chooses the best weights."""
 
 import torch
 

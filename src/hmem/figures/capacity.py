@@ -77,10 +77,8 @@ def capacity(
     """
     for count in counts:
         if not 1 <= count <= NUM_ROLES * NUM_ENTITIES:
-            raise ConfigError(
-                f"{count} bindings: there are {NUM_ROLES} roles and {NUM_ENTITIES} entities, so 1 to "
-                f"{NUM_ROLES * NUM_ENTITIES:,} of them differ"
-            )
+            most = f"{NUM_ROLES} roles and {NUM_ENTITIES} entities, so 1 to {NUM_ROLES * NUM_ENTITIES:,} of them differ"
+            raise ConfigError(f"{count} bindings: there are {most}")
     stored = [[store(count, memories, seed) for count in counts] for seed in range(seeds)]
     curves = []
     for config in configs:

@@ -9,12 +9,23 @@ import torch
 
 from hmem.evaluation.baselines import Rules
 from hmem.evaluation.evaluate import Scorer
-from hmem.graph.dataset import Dataset
+from hmem.evaluation.protocol import Protocol
+from hmem.figures.tables import TableRow
+from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.model.hmem import HMem, ModelScorer
 from hmem.model.index import FrozenIndex
 
 Kind = Literal["explicit", "implicit", "baseline"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """What a figure shows of one model in one protocol."""
+
+    name: str
+    kind: Kind
+    protocol: Protocol
 
 
 @dataclass(frozen=True)
@@ -24,6 +35,11 @@ class ComparedModel:
     on: Callable[[Neighborhoods], Scorer]  # the same model or rules, with the facts of another graph
 
 
+def curve_columns(dataset: str, graph: GraphName, curve: "Curve") -> TableRow:
+    """The columns that say which curve a row of a table belongs to."""
+    return {"dataset": dataset, "graph": graph, "protocol": curve.protocol, "model": curve.name, "kind": curve.kind}
+
+
 def compared_model(name: str, model: HMem, device: torch.device | str = "cpu") -> ComparedModel:
     """A trained model; nothing of it changes with the graph but the memories it assembles."""
     return ComparedModel(name, model.config.kind, lambda graph: ModelScorer(model, FrozenIndex(graph, device)))
@@ -31,7 +47,7 @@ def compared_model(name: str, model: HMem, device: torch.device | str = "cpu") -
 
 def compared_rules(dataset: Dataset) -> ComparedModel:
     """The rules of the training facts, mined once, applied to the facts of each graph."""
-    training = Neighborhoods.build(dataset.train, dataset.num_entities, dataset.num_relations)
+    training = dataset.graph_of(dataset.train)
     mined = Rules(training, training)
 
     def on(graph: Neighborhoods) -> Scorer:

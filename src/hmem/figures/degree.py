@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
-from hmem.figures.compared_models import ComparedModel, Kind
+from hmem.figures.compared_models import ComparedModel, Curve, Kind, curve_columns
 from hmem.figures.tables import TableRow, Tables, column, grouped, number
 from hmem.graph.dataset import Dataset, GraphName
 
@@ -29,6 +29,7 @@ PAPER = {
     }
 }
 RESAMPLES = 500
+LINE_COLUMNS = {"intercept": "intercept", "slope": "slope", "low": "slope_low", "high": "slope_high"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,20 +45,39 @@ class FittedLine:
     high: float
 
 
+@dataclass(frozen=True)
+class Bins:
+    """The reciprocal ranks of queries, by bins of degrees."""
+
+    queries: Int[np.ndarray, " bins"]
+    mrr: Float[np.ndarray, " bins"]  # NaN for a bin without queries
+    error: Float[np.ndarray, " bins"]  # the standard error of that mean; NaN where there are too few
+
+    @classmethod
+    def of(
+        cls, bins: Int[np.ndarray, " Q"], reciprocal: Float[np.ndarray, " Q"], num_bins: int | None = None
+    ) -> "Bins":
+        counts = np.bincount(bins, minlength=num_bins or 0)
+        mrr = np.bincount(bins, reciprocal, len(counts)) / np.where(counts > 0, counts, np.nan)
+        squares = np.bincount(bins, (reciprocal - mrr[bins]) ** 2, len(counts))
+        return cls(counts, mrr, np.sqrt(squares / np.where(counts > 1, counts * (counts - 1.0), np.nan)))
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[TableRow]) -> "Bins":
+        return cls(column(rows, "queries").astype(np.int64), column(rows, "mrr"), column(rows, "standard_error"))
+
+    def rows(self) -> list[TableRow]:
+        columns = zip(self.queries.tolist(), self.mrr.tolist(), self.error.tolist(), strict=True)
+        return [{"mrr": mrr, "standard_error": error, "queries": queries} for queries, mrr, error in columns]
+
+
 @dataclass(frozen=True, kw_only=True)
-class DegreeCurve:
+class DegreeCurve(Curve):
     """The MRR of one model in one protocol, by the degree of the asked entity."""
 
-    name: str
-    kind: Kind
-    protocol: Protocol
     degree: Float[np.ndarray, " bins"]  # mean of the queries in each fine bin
-    mrr: Float[np.ndarray, " bins"]
-    error: Float[np.ndarray, " bins"]  # the standard error of that mean
-    queries: Int[np.ndarray, " bins"]
-    six: Float[np.ndarray, " 6"]  # MRR in the paper's bins; NaN for one without queries
-    six_error: Float[np.ndarray, " 6"]
-    six_queries: Int[np.ndarray, " 6"]
+    fine: Bins  # two bins for each doubling of 1 + degree
+    six: Bins  # those of the paper
     per_neighbor: FittedLine  # against the degree, as in the paper
     per_doubling: FittedLine  # against log2(1 + degree), which no single hub can tilt
 
@@ -74,19 +94,15 @@ class DegreeEffect:
         six: list[TableRow] = []
         lines: list[TableRow] = []
         for curve in self.curves:
-            whose: TableRow = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol}
-            whose |= {"model": curve.name, "kind": curve.kind}
-            for degree, mrr, error, queries in zip(curve.degree, curve.mrr, curve.error, curve.queries, strict=True):
-                values = {"degree": float(degree), "mrr": float(mrr), "standard_error": float(error)}
-                fine.append({**whose, **values, "queries": int(queries)})
+            which = curve_columns(self.dataset, self.graph, curve)
+            for degree, row in zip(curve.degree.tolist(), curve.fine.rows(), strict=True):
+                fine.append({**which, "degree": degree, **row})
             paper = paper_row(self.dataset, curve.kind)
-            for place, neighbors in enumerate(BINS):
-                values = {"mrr": float(curve.six[place]), "standard_error": float(curve.six_error[place])}
-                counted = {"queries": int(curve.six_queries[place]), "paper_mrr": paper[place]}
-                six.append({**whose, "neighbors": neighbors, **values, **counted})
+            for neighbors, row, published in zip(BINS, curve.six.rows(), paper, strict=True):
+                six.append({**which, "neighbors": neighbors, **row, "paper_mrr": published})
             for against, line in (("degree", curve.per_neighbor), ("log2(1 + degree)", curve.per_doubling)):
-                slope = {"intercept": line.intercept, "slope": line.slope}
-                lines.append({**whose, "against": against, **slope, "slope_low": line.low, "slope_high": line.high})
+                values = {column: getattr(line, name) for name, column in LINE_COLUMNS.items()}
+                lines.append({**which, "against": against, **values})
         return {"degree": fine, "degree-bins": six, "degree-lines": lines}
 
     @classmethod
@@ -98,12 +114,7 @@ class DegreeEffect:
         for key, fine in grouped(tables["degree"], *key_columns).items():
             name, kind, protocol = key
             per_neighbor, per_doubling = (
-                FittedLine(
-                    intercept=number(line, "intercept"),
-                    slope=number(line, "slope"),
-                    low=number(line, "slope_low"),
-                    high=number(line, "slope_high"),
-                )
+                FittedLine(**{name: number(line, column) for name, column in LINE_COLUMNS.items()})
                 for line in lines[key]
             )
             curves.append(
@@ -112,12 +123,8 @@ class DegreeEffect:
                     kind=cast(Kind, kind),
                     protocol=cast(Protocol, protocol),
                     degree=column(fine, "degree"),
-                    mrr=column(fine, "mrr"),
-                    error=column(fine, "standard_error"),
-                    queries=column(fine, "queries").astype(np.int64),
-                    six=column(six[key], "mrr"),
-                    six_error=column(six[key], "standard_error"),
-                    six_queries=column(six[key], "queries").astype(np.int64),
+                    fine=Bins.from_rows(fine),
+                    six=Bins.from_rows(six[key]),
                     per_neighbor=per_neighbor,
                     per_doubling=per_doubling,
                 )
@@ -145,11 +152,11 @@ def degree_effect(
         queries = queries.sample(sample)
     neighborhoods = dataset.inference_graph(graph)
     degrees = neighborhoods.degrees(queries.entities)
-    known = dataset.filter_graph()
+    filtered = dataset.filter_graph()
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
     curves = []
     for model in models:
-        ranks = rank_queries(model.on(neighborhoods), queries, known, candidates)
+        ranks = rank_queries(model.on(neighborhoods), queries, filtered, candidates)
         for protocol, each in ranks.items():
             curves.append(_curve(model, protocol, queries.entities, degrees, 1 / each.realistic))
     return DegreeEffect(dataset=dataset.name, graph=graph, num_queries=len(queries), curves=tuple(curves))
@@ -169,32 +176,16 @@ def _curve(
 ) -> DegreeCurve:
     # Two bins for each doubling of 1 + degree: 0, 1, 2, 3–4, 5–6, 7–10, …
     bins = np.unique(np.floor(2 * np.log2(1 + degrees)), return_inverse=True)[1]
-    queries, mrr, error = _means(bins, reciprocal)
-    six_queries, six, six_error = _means(np.minimum(degrees // BIN_WIDTH, len(BINS) - 1), reciprocal, len(BINS))
     return DegreeCurve(
         name=model.name,
         kind=model.kind,
         protocol=protocol,
-        degree=_means(bins, degrees.astype(np.float64))[1],
-        mrr=mrr,
-        error=error,
-        queries=queries,
-        six=six,
-        six_error=six_error,
-        six_queries=six_queries,
+        degree=np.bincount(bins, degrees) / np.bincount(bins),
+        fine=Bins.of(bins, reciprocal),
+        six=Bins.of(np.minimum(degrees // BIN_WIDTH, len(BINS) - 1), reciprocal, len(BINS)),
         per_neighbor=fit(entities, degrees.astype(np.float64), reciprocal),
         per_doubling=fit(entities, np.log2(1 + degrees), reciprocal),
     )
-
-
-def _means(
-    bins: Int[np.ndarray, " Q"], values: Float[np.ndarray, " Q"], num_bins: int = 0
-) -> tuple[Int[np.ndarray, " bins"], Float[np.ndarray, " bins"], Float[np.ndarray, " bins"]]:
-    """How many values each bin has, their mean, and its standard error; NaN where there are too few for that."""
-    counts = np.bincount(bins, minlength=num_bins)
-    mean = np.bincount(bins, values, minlength=num_bins) / np.where(counts > 0, counts, np.nan)
-    squares = np.bincount(bins, (values - mean[bins]) ** 2, minlength=num_bins)
-    return counts, mean, np.sqrt(squares / np.where(counts > 1, counts * (counts - 1.0), np.nan))
 
 
 def fit(

@@ -87,23 +87,23 @@ def degree_picture(result: DegreeEffect) -> Picture:
         bottom = _bottom(result)
         for column, protocol in enumerate(protocols):
             fine, six = panels[0, column], panels[1, column]
-            most = max(int(curve.queries.max()) for curve in result.curves)
+            most = max(int(curve.fine.queries.max()) for curve in result.curves)
             for curve in result.curves:
                 if curve.protocol != protocol:
                     continue
                 color = _color(names, curve.name, curve.kind)
                 style = {"color": color, "marker": KIND_MARKERS[curve.kind], "linestyle": KIND_DASHES[curve.kind]}
                 x = 1 + curve.degree
-                fine.errorbar(x, curve.mrr, curve.error, fmt="none", ecolor=color, elinewidth=0.8, alpha=0.6)
-                area = 8 + 60 * curve.queries / most
-                fine.scatter(x, curve.mrr, area, color=color, marker=style["marker"], alpha=0.75, linewidths=0)
+                fine.errorbar(x, curve.fine.mrr, curve.fine.error, fmt="none", ecolor=color, elinewidth=0.8, alpha=0.6)
+                area = 8 + 60 * curve.fine.queries / most
+                fine.scatter(x, curve.fine.mrr, area, color=color, marker=style["marker"], alpha=0.75, linewidths=0)
                 ends, line = np.array([x.min(), x.max()]), curve.per_doubling
                 fitted = line.intercept + line.slope * np.log2(ends)
                 fine.plot(ends, fitted, color=color, linestyle=style["linestyle"], label=f"_{curve.name}")
                 described = curve.name if curve.kind == "baseline" else f"{curve.name} ({curve.kind})"
                 fine.plot([], [], **style, label=described)
                 places = np.arange(len(BINS))
-                six.errorbar(places, curve.six, curve.six_error, elinewidth=0.8, **style)
+                six.errorbar(places, curve.six.mrr, curve.six.error, elinewidth=0.8, **style)
                 paper = {**style, "color": GRAY, "markerfacecolor": "white", "linewidth": 1}
                 six.plot(places, paper_row(result.dataset, curve.kind), **paper)
             fine.set_title(PROTOCOL_TITLES[protocol])
@@ -136,9 +136,9 @@ def degree_picture(result: DegreeEffect) -> Picture:
 
 
 def _bottom(result: DegreeEffect) -> float:
-    """Where the MRR axis begins: at 0, or near the lowest figure where all are high and would lie on each other."""
-    rows = [each for curve in result.curves for each in (curve.mrr, curve.six, paper_row(result.dataset, curve.kind))]
-    lowest = float(np.nanmin(np.concatenate(rows)))
+    """Where the MRR axis begins: at 0, or near the lowest value where all are high and would lie on each other."""
+    paper = [paper_row(result.dataset, curve.kind) for curve in result.curves]
+    lowest = float(np.nanmin(np.concatenate([bins.mrr for c in result.curves for bins in (c.fine, c.six)] + paper)))
     return 0.0 if lowest < 0.5 else math.floor(10 * lowest - 0.5) / 10
 
 

@@ -16,20 +16,16 @@ from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
-from hmem.figures.compared_models import ComparedModel, Kind
+from hmem.figures.compared_models import ComparedModel, Curve, Kind, curve_columns
 from hmem.figures.tables import TableRow, Tables, column, grouped
 from hmem.graph.dataset import Dataset, GraphName
-from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 
 SHARES = tuple(tenth / 10 for tenth in range(11))
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrowthCurve:
-    name: str
-    kind: Kind
-    protocol: Protocol
+class GrowthCurve(Curve):
     mrr: Float[np.ndarray, "draws shares"]
 
 
@@ -45,11 +41,10 @@ class GrowthEffect:
     def tables(self) -> Tables:
         rows: list[TableRow] = []
         for curve in self.curves:
+            which = curve_columns(self.dataset, self.graph, curve)
             for draw, values in enumerate(curve.mrr.tolist()):
                 for share, facts, mrr in zip(self.shares.tolist(), self.facts.tolist(), values, strict=True):
-                    whose: TableRow = {"dataset": self.dataset, "graph": self.graph, "protocol": curve.protocol}
-                    whose |= {"model": curve.name, "kind": curve.kind}
-                    rows.append({**whose, "share": share, "facts": facts, "draw": draw, "mrr": mrr})
+                    rows.append({**which, "share": share, "facts": facts, "draw": draw, "mrr": mrr})
         return {"growth": rows}
 
     @classmethod
@@ -95,19 +90,18 @@ def growth_effect(
     queries = queries_of(dataset, "test", graph)
     if sample is not None:
         queries = queries.sample(sample)
-    known = dataset.filter_graph()
+    filtered = dataset.filter_graph()
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
     found = np.empty((len(models), len(protocols), draws, len(shares)))
     for draw in range(draws):
         order = np.random.default_rng(draw).permutation(len(arriving))
         for place, count in enumerate(counts.tolist()):
-            if draw > 0 and count in (0, len(arriving)):  # no fact, or all of them: nothing is left to chance
+            if draw > 0 and count in (0, len(arriving)):  # no fact, or all of them: the order does not matter
                 found[:, :, draw, place] = found[:, :, 0, place]
                 continue
-            facts = np.concatenate([dataset.train, arriving[order[:count]]])
-            now = Neighborhoods.build(facts, dataset.num_entities, dataset.num_relations)
+            now = dataset.graph_of(np.concatenate([dataset.train, arriving[order[:count]]]))
             for which, model in enumerate(models):
-                ranks = rank_queries(model.on(now), queries, known, candidates)
+                ranks = rank_queries(model.on(now), queries, filtered, candidates)
                 found[which, :, draw, place] = [metrics(ranks[protocol], queries.sides)[MRR] for protocol in protocols]
     curves = [
         GrowthCurve(name=model.name, kind=model.kind, protocol=protocol, mrr=found[which, place])

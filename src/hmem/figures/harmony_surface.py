@@ -51,17 +51,9 @@ class HarmonySurfaces:
                 for column, first in enumerate(self.first.tolist()):
                     value = float(surface.values[row, column])
                     grid.append({"stiffness": surface.stiffness, "m1": first, "m2": second, "harmony": value})
-            (memory1, memory2), (optimum1, optimum2) = self.memory.tolist(), surface.optimum.tolist()
-            optima.append(
-                {
-                    "stiffness": surface.stiffness,
-                    "memory1": memory1,
-                    "memory2": memory2,
-                    "optimum1": optimum1,
-                    "optimum2": optimum2,
-                    "harmony": surface.top,
-                }
-            )
+            points = [*self.memory.tolist(), *surface.optimum.tolist()]
+            named = zip(("memory1", "memory2", "optimum1", "optimum2"), points, strict=True)
+            optima.append({"stiffness": surface.stiffness, **dict(named), "harmony": surface.top})
         return {"harmony": grid, "harmony-optima": optima}
 
 
@@ -78,10 +70,15 @@ def harmony_surfaces(stiffnesses: Sequence[float] = STIFFNESSES, *, resolution: 
         for middle in ((low + high) / 2).tolist()
     )
     states = torch.cartesian_prod(second, first).flip(1)  # (n · n, 2), m₁ changing fastest
+
+    def height(states: Float[Tensor, "n 2"], stiffness: float) -> Float[Tensor, " n"]:
+        count = len(states)
+        return harmony(states, memory.expand(count, 2), weight.expand(count, 2, 2), bias.expand(count, 2), stiffness)
+
     surfaces = []
     for stiffness, best in zip(stiffnesses, optima, strict=True):
-        values = _harmony(states, memory, weight, bias, stiffness).view(resolution, resolution)
-        top = float(_harmony(best.unsqueeze(0), memory, weight, bias, stiffness))
+        values = height(states, stiffness).view(resolution, resolution)
+        top = float(height(best.unsqueeze(0), stiffness))
         surfaces.append(Surface(stiffness=stiffness, values=values.numpy(), optimum=best.numpy(), top=top))
     sweep = np.geomspace(min(stiffnesses), 1000 * max(stiffnesses), 60)
     return HarmonySurfaces(
@@ -107,14 +104,3 @@ def optimum(
 ) -> Float[Tensor, " 2"]:
     """M̂ of one memory."""
     return complete(memory.unsqueeze(0), weight.unsqueeze(0), bias.unsqueeze(0), stiffness).squeeze(0)
-
-
-def _harmony(
-    states: Float[Tensor, "n 2"],
-    memory: Float[Tensor, " 2"],
-    weight: Float[Tensor, "2 2"],
-    bias: Float[Tensor, " 2"],
-    stiffness: float,
-) -> Float[Tensor, " n"]:
-    count = len(states)
-    return harmony(states, memory.expand(count, 2), weight.expand(count, 2, 2), bias.expand(count, 2), stiffness)

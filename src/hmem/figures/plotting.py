@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 BLACK, GRAY, LIGHT = "#000000", "#707070", "#D9D9D9"
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
-MARKERS = ("o", "s", "^", "D", "v", "P")
 
 # Set for a picture 6.6 inches wide; at half of that, a column of a paper, letters are still 5.5 points high.
 WIDTH = 6.6

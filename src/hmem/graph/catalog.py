@@ -1,6 +1,6 @@
 """The public datasets: of each its size, checksums, licence, citation, and where it comes from.
 
-Only facts, and nothing that takes time to import; `registry` finds the files and `download` fetches them.
+Only data, and nothing that takes time to import; `registry` finds the files and `download` fetches them.
 """
 
 from collections.abc import Mapping

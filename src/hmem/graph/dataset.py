@@ -53,7 +53,7 @@ class Dataset:
     observed: Triples | None = None
     heldout: Int[np.ndarray, " H"] | None = None
     duplicates: int = 0
-    notes: tuple[str, ...] = field(default=())  # what a user should be told, such as a split made on the spot
+    notes: tuple[str, ...] = field(default=())  # for the user to read, such as of a split made on the spot
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.split(split)):,} {split}" for split in get_args(Split))
@@ -87,11 +87,15 @@ class Dataset:
         return np.concatenate(parts)
 
     def inference_graph(self, graph: GraphName) -> Neighborhoods:
-        return Neighborhoods.build(self.inference_triples(graph), self.num_entities, self.num_relations)
+        return self.graph_of(self.inference_triples(graph))
 
     def filter_graph(self) -> Neighborhoods:
         """The facts of all splits: their other answers are filtered out of a ranking, in validation as in test."""
-        return Neighborhoods.build(self.everything(), self.num_entities, self.num_relations)
+        return self.graph_of(self.everything())
+
+    def graph_of(self, facts: Triples) -> Neighborhoods:
+        """An index of these facts, with room for all entities of the dataset."""
+        return Neighborhoods.build(facts, self.num_entities, self.num_relations)
 
     def everything(self) -> Triples:
         return np.concatenate([self.inference_triples("train+valid"), self.test])

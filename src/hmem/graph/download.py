@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from hmem.errors import DownloadError, Hint
+from hmem.errors import DownloadError
 from hmem.graph.canonical import canonical_text, sha256, write_folder
 from hmem.graph.catalog import Entry, Source
 
@@ -52,16 +52,16 @@ def fetch(entry: Entry, root: str | os.PathLike[str], progress: Progress | None 
     root = Path(root)
     target = root / entry.folder
     if entry.source is None:
-        instead = Hint(text=f"{where_to_put(entry, target)}, or {entry.instead}")
+        instead = f"{where_to_put(entry, target)}, or {entry.instead}"
         raise DownloadError(f"{entry.name} has no public download", hint=instead)
     root.mkdir(parents=True, exist_ok=True)
     try:
         with _parts(entry, root) as parts:
-            write_folder(target, _checked_texts(entry, entry.source, parts, progress or _silent))
+            write_folder(target, _checked_texts(entry, entry.source, parts, progress or (lambda *_: None)))
             for _, part in parts.values():
                 _restart(part)
     except _FinalError as failure:
-        instead = Hint(text=f"to do without the download, {where_to_put(entry, target)}")
+        instead = f"to do without the download, {where_to_put(entry, target)}"
         raise DownloadError(str(failure), hint=instead) from failure
     return target
 
@@ -73,10 +73,6 @@ def where_to_put(entry: Entry, folder: Path) -> str:
     if entry.heldout:
         format += "; in heldout one entity a line"
     return f"put {', '.join(most)} and {last} ({format}) into {folder}"
-
-
-def _silent(_file: str, _have: int, _total: int | None) -> None:
-    pass
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from hmem.errors import ConfigError, DataError, Hint
+from hmem.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -69,9 +69,6 @@ def _refuse_empty_parts(split: GenSplit) -> None:
     empty = [name for name, size in sizes.items() if size == 0]
     if empty:
         facts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise ConfigError(
-            f"{{option}} leaves no facts for {' and '.join(empty)} (facts: {facts})",
-            option="heldout",
-            found=len(split.heldout),
-            hint=Hint(text="hold out more or fewer entities, or use a larger graph"),
-        )
+        problem = f"{{option}} leaves no facts for {' and '.join(empty)} (facts: {facts})"
+        hint = "hold out more or fewer entities, or use a larger graph"
+        raise ConfigError(problem, option="heldout", found=len(split.heldout), hint=hint)

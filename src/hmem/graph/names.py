@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from hmem.errors import UnknownNameError
+from hmem.errors import UnknownNameError, shown
 from hmem.graph.name_search import closest
 
 
@@ -78,9 +78,7 @@ class Names:
     def id_of(self, name: str) -> int:
         found = self._index().get(name)
         if found is None:
-            shown = name if len(name) <= 80 else name[:77] + "..."
-            near = self.closest(name)
-            raise UnknownNameError(f'no {self.kind} "{shown}"', option=self.kind, found=name, suggestions=near)
+            raise unknown_name(self.kind, name, self.closest(name))
         return found
 
     def ids_of(self, names: Sequence[str]) -> Int[np.ndarray, " n"]:
@@ -94,6 +92,11 @@ class Names:
         if self._ids is None:
             self._ids = {name: position for position, name in enumerate(self.to_list())}
         return self._ids
+
+
+def unknown_name(kind: str, name: str, suggestions: Sequence[str] = ()) -> UnknownNameError:
+    """The error for a name that does not exist. An edge that has the time finds the suggestions later."""
+    return UnknownNameError(f'no {kind} "{shown(name)}"', option=kind, found=name, suggestions=suggestions)
 
 
 class Vocabulary:

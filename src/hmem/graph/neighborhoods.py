@@ -40,7 +40,7 @@ class Neighborhoods:
     ) -> None:
         self.offsets, self.roles, self.fillers = offsets, roles, fillers
         self.num_relations = num_relations
-        self._num_entities = len(offsets) - 1
+        self.num_entities = len(offsets) - 1
         self._keys: Int[np.ndarray, " M"] | None = None  # owner · 2R + role of every base edge, made when asked for
         self._added: dict[int, list[int]] = {}  # entity -> sorted packed edges
         self._removed: dict[int, list[int]] = {}  # the same, for edges of the base
@@ -92,10 +92,6 @@ class Neighborhoods:
         return cls(_offsets(counts), roles, filler[order].astype(np.int32), num_relations)
 
     @property
-    def num_entities(self) -> int:
-        return self._num_entities
-
-    @property
     def num_roles(self) -> int:
         return 2 * self.num_relations
 
@@ -104,9 +100,14 @@ class Neighborhoods:
         """Whether facts have come or gone since the index was built."""
         return bool(self._added or self._removed)
 
+    @property
+    def owners(self) -> Int[np.ndarray, " M"]:
+        """The entity of every edge of the base."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
     def grow(self, num_entities: int) -> None:
         """Make room for entities that came later; they have no edges yet."""
-        self._num_entities = max(self._num_entities, num_entities)
+        self.num_entities = max(self.num_entities, num_entities)
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
         return 0 <= relation < self.num_relations and self._has(head, self._pack(relation + self.num_relations, tail))
@@ -154,8 +155,7 @@ class Neighborhoods:
         """Where in `fillers` the answers to many (entity, role) queries begin and end; of an unchanged index only."""
         assert not self.is_changed, "ranges speak of the facts the index was built from"
         if self._keys is None:
-            owner = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-            self._keys = owner * self.num_roles + self.roles
+            self._keys = self.owners * self.num_roles + self.roles
         wanted = entities.astype(np.int64) * self.num_roles + roles
         return np.searchsorted(self._keys, wanted), np.searchsorted(self._keys, wanted, side="right")
 
@@ -174,14 +174,19 @@ class Neighborhoods:
         """The edges of several entities, without padding."""
         touched = self.is_changed and any(e in self._added or e in self._removed for e in entities.tolist())
         counts = self.degrees(entities)
-        owner = np.repeat(np.arange(len(entities)), counts)
         if touched or (len(entities) and int(entities.max()) >= len(self.offsets) - 1):
+            owner = np.repeat(np.arange(len(entities)), counts)
             pieces = [self.edges_of(entity) for entity in entities.tolist()]
             roles = np.concatenate([roles for roles, _ in pieces])
             return FlatEdges(owner, roles, np.concatenate([fillers for _, fillers in pieces]))
-        before = np.cumsum(counts) - counts  # where each entity's edges begin in the result
-        position = np.arange(len(owner)) - np.repeat(before - self.offsets[entities], counts)
+        owner, position = expand(self.offsets[entities], counts)
         return FlatEdges(owner, self.roles[position], self.fillers[position])
+
+    def fillers_by_role(self) -> list[Int[np.ndarray, " _"]]:
+        """The fillers of each role in the base, once for each of their edges."""
+        order = np.argsort(self.roles, kind="stable")
+        bounds = np.searchsorted(self.roles[order], np.arange(1, self.num_roles))
+        return np.split(self.fillers[order].astype(np.int64), bounds)
 
     def to_triples(self) -> Triples:
         """The facts, sorted by head, relation, tail."""
@@ -219,6 +224,13 @@ class Neighborhoods:
     def _remove_edge(self, entity: int, edge: int) -> None:
         if not _discard(self._added, entity, edge):
             _include(self._removed, entity, edge)
+
+
+def expand(low: Int[np.ndarray, " R"], counts: Int[np.ndarray, " R"]) -> tuple[Int[np.ndarray, " n"], ...]:
+    """Ranges of positions end to end: which range each position is in, and the position."""
+    source = np.repeat(np.arange(len(low)), counts)
+    before = np.cumsum(counts) - counts  # where each range begins in the result
+    return source, np.arange(len(source)) - np.repeat(before - low, counts)
 
 
 def _offsets(counts: Int[np.ndarray, " E"]) -> Int[np.ndarray, " rows"]:

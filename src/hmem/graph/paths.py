@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hmem.errors import ConfigError
-from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.neighborhoods import Neighborhoods, expand
 from hmem.graph.triples import mirror_role
 
 MOST_AT_A_STEP = 200  # neighbors in one role; a step that leads to more says little about any of them
@@ -69,9 +69,8 @@ Sample = tuple[Ints, Ints, Ints]  # entities, roles and answers
 
 def _sample_facts(graph: Neighborhoods, per_role: int, rng: np.random.Generator) -> Sample:
     """Up to `per_role` edges of every role, sorted by role."""
-    owner = np.repeat(np.arange(graph.num_entities), np.diff(graph.offsets))
     kept = _some_of_each(graph.roles.astype(np.int64), per_role, rng)
-    return owner[kept], graph.roles[kept].astype(np.int64), graph.fillers[kept].astype(np.int64)
+    return graph.owners[kept], graph.roles[kept].astype(np.int64), graph.fillers[kept].astype(np.int64)
 
 
 def _count_hits(graph: Neighborhoods, sample: Sample, steps: int) -> tuple[Ints, Ints]:
@@ -91,7 +90,7 @@ def _count_hits(graph: Neighborhoods, sample: Sample, steps: int) -> tuple[Ints,
             walks = _step(graph, walks, entity, answer)
             here = walks.fact * graph.num_entities + walks.at
             low, high = np.searchsorted(place, here), np.searchsorted(place, here, side="right")
-            source, hit = _expand(low, high - low)
+            source, hit = expand(low, high - low)
             low, high = graph.answer_ranges(walks.at[source], last[hit])
             allowed = high - low <= _most_at_a_step(walks.ways[source])
             source, hit = source[allowed], hit[allowed]
@@ -138,7 +137,7 @@ def _count_walks(
     for start in range(0, len(some), CHUNK // 4):
         rows = some[start : start + CHUNK // 4]
         low, high = np.searchsorted(asked, roles[rows]), np.searchsorted(asked, roles[rows], side="right")
-        fact, rule = _expand(low, high - low)
+        fact, rule = expand(low, high - low)
         at = entities[rows][fact]
         ways = np.ones(len(at), dtype=np.int64)
         for step in range(steps):
@@ -154,7 +153,7 @@ def _count_walks(
             if step == steps - 1:
                 counts += np.bincount(rule, width, len(keys))
                 break
-            source, position = _expand(low, width)
+            source, position = expand(low, width)
             fact, rule, at = fact[source], rule[source], graph.fillers[position].astype(np.int64)
             ways = (ways * width)[source]
     return counts, share[asked]
@@ -166,13 +165,6 @@ def _some_of_each(group: Ints, most: int, rng: np.random.Generator) -> Ints:
     order = order[np.argsort(group[order], kind="stable")]
     in_order = group[order]
     return order[np.arange(len(order)) - np.searchsorted(in_order, in_order) < most]
-
-
-def _expand(low: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """Ranges of positions end to end: which range each is in, and the position."""
-    source = np.repeat(np.arange(len(low)), counts)
-    before = np.cumsum(counts) - counts
-    return source, np.arange(len(source)) - np.repeat(before - low, counts)
 
 
 def _strongest(

@@ -84,9 +84,8 @@ def locate(entry: Entry) -> Place | None:
             continue
         absent = [split for split in entry.splits if split_file(place.folder, split) is None]
         if absent:
-            advice = where_to_put(entry, place.folder)
             problem = f"no {' or '.join(absent)} file for {entry.name}"
-            raise DataError(problem, path=place.folder, hint=Hint(text=advice))
+            raise DataError(problem, path=place.folder, hint=where_to_put(entry, place.folder))
         return place
     return None
 
@@ -124,8 +123,7 @@ def check_counts(entry: Entry, dataset: Dataset, folder: Path) -> None:
     wrong = [f"{found[what]:,} {what} (expected {count:,})" for what, count in expected.items() if found[what] != count]
     if wrong:
         problem = f"{{path}} is not {entry.name} as published: {', '.join(wrong)}"
-        hint = Hint(text="move it away, or name the folder itself to use it as it is")
-        raise DataError(problem, path=folder, hint=hint)
+        raise DataError(problem, path=folder, hint="move it away, or name the folder itself to use it as it is")
 
 
 def counts(dataset: Dataset) -> dict[str, int]:

@@ -8,8 +8,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 
 def mine(graph: Neighborhoods) -> tuple[Int[np.ndarray, " rules"], Float[np.ndarray, " rules"]]:
     """Every rule c ⇒ q with c ≠ q that holds at least once: its sorted key c·2R + q, and its confidence."""
-    owner = np.repeat(np.arange(graph.num_entities), np.diff(graph.offsets))
-    pair = owner * graph.num_entities + graph.fillers
+    pair = graph.owners * graph.num_entities + graph.fillers
     order = np.argsort(pair, kind="stable")  # roles stay sorted within a pair
     roles, pair = graph.roles[order].astype(np.int64), pair[order]
     body = np.bincount(roles, minlength=graph.num_roles)
@@ -30,6 +29,5 @@ def mine(graph: Neighborhoods) -> tuple[Int[np.ndarray, " rules"], Float[np.ndar
 
 def share_of_loops(graph: Neighborhoods) -> Float[np.ndarray, " roles"]:
     """What share of the fillers of each role are the entity itself; 0 for a role without facts."""
-    owner = np.repeat(np.arange(graph.num_entities), np.diff(graph.offsets))
-    loops = np.bincount(graph.roles[owner == graph.fillers], minlength=graph.num_roles)
+    loops = np.bincount(graph.roles[graph.owners == graph.fillers], minlength=graph.num_roles)
     return (loops / np.maximum(1, np.bincount(graph.roles, minlength=graph.num_roles))).astype(np.float32)

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Int
 
 Triples = Int[np.ndarray, "_ 3"]  # not "n 3": the splits of one dataset differ in length
 
+PARTS = ("head", "relation", "tail")
 LARGEST_KEY = np.iinfo(np.int64).max
 LOW_BITS = 20
 
@@ -51,13 +52,17 @@ def triple_keys(triples: Triples) -> Int[np.ndarray, " n"]:
     return keys
 
 
+def is_among(triples: Triples, others: Triples) -> Bool[np.ndarray, " n"]:
+    """True for every fact that is one of the others, too."""
+    keys = triple_keys(np.concatenate([triples, others]))
+    return np.isin(keys[: len(triples)], keys[len(triples) :])
+
+
 def first_occurrences(triples: Triples) -> Bool[np.ndarray, " n"]:
     """True for every fact that does not stand earlier in the list."""
     keys = triple_keys(triples)
     odd = (keys & 1).astype(bool)
-    with ThreadPoolExecutor(
-        max_workers=2
-    ) as pool:  # sorting lets go of the interpreter, so two halves take half the time
+    with ThreadPoolExecutor(2) as pool:  # sorting lets go of the interpreter, so two halves take half the time
         repeated = np.concatenate(list(pool.map(_repeated, (keys[odd], keys[~odd]))))
     keep = np.ones(len(triples), dtype=bool)
     if len(repeated):  # few, as a rule: only rows that share their low bits with one are looked at again

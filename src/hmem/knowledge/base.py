@@ -5,7 +5,7 @@
     kb.predict("dire_wolf.n.01", "_member_holonym", k=10)
 
 A fact that was added is on the disk and used by the next answer, here and in every other process that has the file
-open. Nothing is trained for it. Without a model everything works but what a model is needed for.
+open; nothing is trained for it. Without a model, facts are stored and listed all the same, and only answers fail.
 """
 
 import os
@@ -14,13 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
-from hmem.errors import ConfigError, DataError, Hint, NoModelError, UnknownNameError
+from hmem.errors import ConfigError, DataError, NoModelError, UnknownNameError
 from hmem.knowledge.explanation import Reasons
-from hmem.knowledge.ingest import Progress, import_table, make, table_of
-from hmem.knowledge.model_link import ModelLink, attach
+from hmem.knowledge.model_link import ModelLink, attach, attach_hint
 from hmem.knowledge.results import (
     Direction,
     Neighbor,
@@ -32,6 +30,8 @@ from hmem.knowledge.results import (
     Similars,
 )
 from hmem.knowledge.session import Session, no_name
+from hmem.knowledge.store.as_dataset import table_of
+from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.knowledge.store.validation import check_facts
@@ -41,7 +41,7 @@ Row = TypeVar("Row", Prediction, Similar, Neighbor)
 
 
 class KnowledgeBase:
-    """Facts that last, answers that follow, reasons you can read. Safe to use from several threads.
+    """Stored facts, and a model that answers from them. Safe to use from several threads.
 
     It owns the one lock over the model and over what is derived from the facts: the thread that holds `session` has
     them alone. The store guards its own connection, so facts are read and written without waiting for answers.
@@ -68,10 +68,18 @@ class KnowledgeBase:
     ) -> "KnowledgeBase":
         """A new base at `path`, with the facts of a dataset, a file, a folder, a table or triples of names.
 
-        Of a dataset, or a folder with splits, those that a model may see: its train and observed facts.
+        Of a dataset, or a folder with splits, those that a model may see: its train and observed facts. If anything is
+        wrong with facts or model, there is no new base, and an old one is as it was.
         """
+        table = None if facts is None else table_of(facts)
         folder = None if model is None else Path(model).expanduser()
-        make(Path(path), model=folder, facts=facts, source=source, overwrite=overwrite)
+        if folder is not None:
+            load(folder)  # says what is wrong with a folder that cannot be used
+        with Store.building(path, overwrite=overwrite) as store:
+            if table is not None:
+                store.add_table(table, source=source)
+            if folder is not None:
+                attach(store, folder)
         return cls.open(path, device=device)
 
     @classmethod
@@ -87,9 +95,7 @@ class KnowledgeBase:
     def __enter__(self) -> "KnowledgeBase":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -146,14 +152,12 @@ class KnowledgeBase:
     ) -> Written:
         """Store the facts of a file, a folder, a dataset, a table or a graph, all or none.
 
-        `options` say how to read a file, as in `read_table`. The source is the file's name unless told otherwise.
+        `options` say how to read a file, as in `read_table`. The source is the file's name unless it is given.
         """
         if isinstance(facts, str | os.PathLike):
             self.store.refuse_itself(Path(facts).expanduser())
-        table = table_of(facts, **options)
-        if source is None and isinstance(facts, str | os.PathLike):
-            source = Path(facts).name
-        return import_table(self.store, table, source=source, progress=progress)
+            source = Path(facts).name if source is None else source
+        return self.store.add_table(table_of(facts, **options), source=source, progress=progress)
 
     def use_model(self, folder: str | os.PathLike[str], *, trained_until: int | None = None) -> None:
         """Answer with another model from now on, here and in every process that has the base open.
@@ -197,15 +201,8 @@ class KnowledgeBase:
         """A session with the attached model, or the present one if it has that model."""
         link = self.model_link
         if link is None:
-            raise NoModelError(
-                "{path} has no model, which this is needed for",
-                path=self.path,
-                hint=Hint(
-                    text="train one with hmem train --from, or attach one that there is",
-                    command=f"hmem kb use {self.path} MODEL",
-                    call="kb.use_model(folder)",
-                ),
-            )
+            hint = attach_hint("train one with hmem train --from, or attach one that there is", self.path, "MODEL")
+            raise NoModelError("{path} has no model, which this is needed for", path=self.path, hint=hint)
         if self._session is not None and self._session.model_link == link:
             return self._session
         return Session(self.store, link.load(self.store, self.device), link)

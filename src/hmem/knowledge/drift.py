@@ -16,7 +16,7 @@ from torch import Tensor
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.queries import both_sides
 from hmem.evaluation.ranks import filtered_ranks
-from hmem.graph.triples import Triples, triple_keys
+from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.session import Session
@@ -50,10 +50,9 @@ class Drift:
         if self.new_relations:
             some = ", ".join(f'"{name}"' for name in self.new_relations[:3])
             more = f" and {len(self.new_relations) - 3} more" if len(self.new_relations) > 3 else ""
-            told = (
-                "1 fact has a relation" if self.unusable_facts == 1 else f"{self.unusable_facts:,} facts have relations"
-            )
-            return f"Training again would pay: {told} the model was not trained with ({some}{more})."
+            have = "have relations" if self.unusable_facts != 1 else "has a relation"
+            unusable = f"{_facts(self.unusable_facts)} {have} the model was not trained with ({some}{more})"
+            return f"Training again would pay: {unusable}."
         if self.new_facts + self.gone_facts == 0:
             return "Training again would not pay: no facts came after training."
         if self._has_fallen:
@@ -107,8 +106,7 @@ def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
         changes = kb.store.changes_since(session.model_link.trained_until, 0, 0)
         usable, facts = _askable(session, changes.added), kb.store.triples()
         recent = usable[len(usable) - min(sample, len(usable)) :]
-        keys = triple_keys(np.concatenate([facts, changes.added]))
-        older = _sample(_askable(session, facts[~np.isin(keys[: len(facts)], keys[len(facts) :])]), sample)
+        older = _sample(_askable(session, facts[~is_among(facts, changes.added)]), sample)
         untrained = live.relations.of_store[facts[:, 1]] >= live.num_relations
         names = sorted({int(relation) for relation in live.relations.of_store[facts[untrained, 1]]})
         return Drift(

@@ -12,13 +12,11 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 import torch
 
-from hmem.errors import EmptyNeighborhoodError, Hint
+from hmem.errors import EmptyNeighborhoodError
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Table, cell
 from hmem.knowledge.store.records import Names3
@@ -52,14 +50,7 @@ class Reason:
 class Reasons(Table[Reason]):
     """The lines of one explanation, the strongest first."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
-        "kind": pa.string(),
-        "text": pa.string(),
-        "contribution": pa.float64(),
-        "weight": pa.float64(),
-        "match": pa.float64(),
-        "facts": pa.list_(pa.list_(pa.string())),
-    }
+    COLUMNS = ("kind", "text", "contribution", "weight", "match", "facts")
 
     def __init__(
         self,
@@ -78,6 +69,10 @@ class Reasons(Table[Reason]):
         self.probability = probability  # calibrated; None where the model is not
         self.stored = stored  # whether the fact is stored
 
+    def summary(self) -> dict[str, float | bool | None]:
+        """All but the fact and the lines."""
+        return {name: getattr(self, name) for name in ("stored", "score", "probability", "total")}
+
     def __repr__(self) -> str:
         probability = "" if self.probability is None else f", probability {cell('probability', self.probability)}"
         head = f"{' '.join(self.fact)}: score {cell('score', self.score)}{probability}"
@@ -86,11 +81,6 @@ class Reasons(Table[Reason]):
 
     def _head(self) -> list[str]:
         return [name for name in super()._head() if name != "facts"]
-
-    def _like(self, rows: Sequence[Reason]) -> "Reasons":
-        return Reasons(
-            rows, fact=self.fact, score=self.score, total=self.total, probability=self.probability, stored=self.stored
-        )
 
 
 def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) -> tuple[Explanation, Ranked, bool]:
@@ -103,7 +93,7 @@ def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) ->
             raise EmptyNeighborhoodError(
                 f'"{live.entities.names[answer]}" has no {"other " if stored else ""}fact that links it to what the '
                 "model was trained with, so it cannot be an answer yet and there is nothing to explain",
-                hint=Hint(text="add one first"),
+                hint="add one first",
             )
         index, vectors = predictor.index()
         parts = explain(predictor.model, index, entity, role, answer, vectors)

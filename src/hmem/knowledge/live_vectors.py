@@ -1,8 +1,8 @@
-"""A vector for every entity that has facts, whether training met it or not.
+"""A vector for every entity that has facts, whether it was trained or not.
 
 The rows of a model come first, then those of the unseen entities. An unseen entity's row is read off its own facts (see
 `hmem.model.placing`) and is the same to the last bit however many others there are and whatever was added and removed
-in between. The same is done for entities that a model lists but never met in training. An entity whose facts lead to
+in between. The same is done for entities that a model lists but that were not trained. An entity whose facts lead to
 unseen entities only is placed by the roles of these facts. Rows of entities without facts are zero, and marked as no
 candidates.
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hmem.graph.triples import mirror_role
-from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.predictor import Ids, Predictor, Ranked
 
 LIKELY = 0.5  # more likely than not
 DEPTH = 50  # answers of each role among which missing facts are looked for, as many as calibration looks at
@@ -40,12 +40,8 @@ def missing_facts(predictor: Predictor, entity: int, k: int) -> tuple[Int[np.nda
 
 
 def _makes_sense(
-    predictor: Predictor,
-    entity: int,
-    roles: Int[np.ndarray, " n"],
-    answers: Int[np.ndarray, " n"],
-    log_p: Float[np.ndarray, " n"],
-) -> Bool[np.ndarray, " n"]:
+    predictor: Predictor, entity: int, roles: Ids, answers: Ids, log_p: Float[np.ndarray, " B"]
+) -> Bool[np.ndarray, " B"]:
     """Whether each answer could be meant, seen from both ends."""
     turned = mirror_role(roles, predictor.num_relations)
     ends = zip(roles.tolist(), answers.tolist(), turned.tolist(), strict=True)

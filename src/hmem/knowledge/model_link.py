@@ -1,19 +1,18 @@
 """Which model folder a knowledge base uses, and whether it is still the same one."""
 
 import hashlib
-import json
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hmem.errors import Hint, StoreError
+from hmem.errors import CheckpointError, Hint, StoreError
+from hmem.knowledge.store.as_dataset import split_moment
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model, load
+from hmem.runs.folder import read_run
 
 FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # those that decide the answers
 KEYS = ("model", "model_checksum", "model_moment", "model_trained_until")
-RUN = "run.json"  # where training writes down what it was started with
 CHUNK = 1 << 20
 
 
@@ -42,21 +41,17 @@ class ModelLink:
     def load(self, store: Store, device: str) -> Model:
         """The model, if it is still the one that was attached."""
         if not self.folder.is_dir():
-            raise StoreError(
-                f"the model of {store.path.name} is not where it was, {{path}}; all but prediction works without",
-                path=self.folder,
-                hint=_attach_hint("put it back, or attach it anew", store.path, "MODEL"),
-            )
+            problem = f"the model of {store.path.name} is not where it was, {{path}}; all but prediction works without"
+            hint = attach_hint("put it back, or attach it anew", store.path, "MODEL")
+            raise StoreError(problem, path=self.folder, hint=hint)
         if checksum_of(self.folder) != self.checksum:
-            raise StoreError(
-                f"the model in {{path}} has changed since it was attached to {store.path.name}",
-                path=self.folder,
-                hint=_attach_hint("if that was meant, attach it again", store.path, str(self.folder)),
-            )
+            problem = f"the model in {{path}} has changed since it was attached to {store.path.name}"
+            hint = attach_hint("if that was meant, attach it again", store.path, str(self.folder))
+            raise StoreError(problem, path=self.folder, hint=hint)
         return load(self.folder, device)
 
 
-def _attach_hint(text: str, path: Path, model: str) -> Hint:
+def attach_hint(text: str, path: Path, model: str) -> Hint:
     return Hint(text=text, command=f"hmem kb use {path} {model}", call="kb.use_model(folder)")
 
 
@@ -93,19 +88,22 @@ def checksum_of(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def trained_from(folder: Path) -> tuple[Path, int | None]:
+    """The data that the run in a folder was started with, and the moment if they are those of a knowledge base."""
+    try:
+        return split_moment(str(read_run(folder)["data"]))
+    except (OSError, CheckpointError, KeyError):  # no run, or not a whole one
+        return folder, None
+
+
 def _recorded_moment(store: Store, folder: Path, present: int) -> int | None:
     """The moment of this base that a model folder says it was trained from, such as 6 for `zoo.kb@6`.
 
     Training writes down the path as it was given, and base and model may have been moved together since. So a file of
     the same name is taken for the same base, unless another one is found at that path.
     """
-    try:
-        data = json.loads((folder / RUN).read_text(encoding="utf-8"))["data"]
-        found = re.fullmatch(r"(.+)@(\d+)", data, re.DOTALL)
-    except (OSError, ValueError, KeyError, TypeError):  # not trained from the command line, or not from a base
+    path, moment = trained_from(folder)
+    if moment is None:
         return None
-    if found is None:
-        return None
-    path, moment = Path(found[1]).expanduser(), int(found[2])
     is_this = path.samefile(store.path) if path.exists() else path.name == store.path.name
     return moment if is_this and moment <= present else None

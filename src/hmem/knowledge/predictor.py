@@ -30,6 +30,7 @@ from hmem.model.vectors import Vectors
 
 MOST_SCORES = 8_000_000  # questions × candidates in one pass through the model: 32 MB
 MOST_EDGES = 250_000  # of the asked entities, in one pass
+Ids = Int[np.ndarray, " B"]  # entities or roles, one for each question
 Answers = Int[np.ndarray, " n"]  # to one question, by number
 
 
@@ -55,11 +56,7 @@ class Predictor:
 
     @torch.inference_mode()
     def best(
-        self,
-        entities: Int[np.ndarray, " B"],
-        roles: Int[np.ndarray, " B"],
-        k: Sequence[int],
-        rooms: Sequence[int | None] | None = None,
+        self, entities: Ids, roles: Ids, k: Sequence[int], rooms: Sequence[int | None] | None = None
     ) -> list[Ranked]:
         """The best answers to each question, as many as its `k` says.
 
@@ -89,9 +86,7 @@ class Predictor:
         ]
 
     @torch.inference_mode()
-    def judge(
-        self, entities: Int[np.ndarray, " B"], roles: Int[np.ndarray, " B"], answers: Int[np.ndarray, " B"]
-    ) -> Ranked:
+    def judge(self, entities: Ids, roles: Ids, answers: Ids) -> Ranked:
         """Given answers to given questions, one by one, each as if it were not stored."""
         facts = [self.fact(*each) for each in np.stack([entities, roles, answers], axis=1).tolist()]
         stored = np.array([self.live.graph.contains(*fact) for fact in facts], dtype=bool)
@@ -112,10 +107,7 @@ class Predictor:
         return judged
 
     def passes(
-        self,
-        entities: Int[np.ndarray, " B"],
-        roles: Int[np.ndarray, " B"],
-        targets: Int[np.ndarray, " B"] | None = None,
+        self, entities: Ids, roles: Ids, targets: Ids | None = None
     ) -> Iterator[tuple[slice, Float[Tensor, "b W"], Float[Tensor, "b W"]]]:
         """The score and log_alone of every entity as an answer to each question, some questions at a time.
 
@@ -130,7 +122,7 @@ class Predictor:
             yield rows, scores, log_alone
 
     def withheld(
-        self, entities: Int[np.ndarray, " B"], roles: Int[np.ndarray, " B"], targets: Int[np.ndarray, " B"]
+        self, entities: Ids, roles: Ids, targets: Ids
     ) -> Iterator[tuple[int, Float[Tensor, " W"], Float[Tensor, " W"]]]:
         """The same for each question, by its place, without the stored fact that gives its target; in any order.
 
@@ -138,11 +130,8 @@ class Predictor:
         asked. But where training did not place both ends, the fact also helped to place them; then it is taken out of
         the graph for a while.
         """
-        ends = zip(entities.tolist(), targets.tolist(), strict=True)
-        has = self.vectors.is_trained
-        trained = np.array(
-            [target == NO_TARGET or (has(entity) and has(target)) for entity, target in ends], dtype=bool
-        )
+        ends, has = zip(entities.tolist(), targets.tolist(), strict=True), self.vectors.is_trained
+        trained = np.array([end == NO_TARGET or (has(entity) and has(end)) for entity, end in ends], dtype=bool)
         easy = np.flatnonzero(trained)
         for rows, scores, log_alone in self.passes(entities[easy], roles[easy], targets[easy]):
             yield from zip(easy[rows].tolist(), scores, log_alone, strict=True)
@@ -229,7 +218,7 @@ class Predictor:
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0
 
-    def _chunks(self, entities: Int[np.ndarray, " B"], width: int) -> Iterator[slice]:
+    def _chunks(self, entities: Ids, width: int) -> Iterator[slice]:
         """Runs of questions that one pass has room for; at least one in each."""
         edges = self.live.graph.degrees(entities.astype(np.int64))
         most = max(1, MOST_SCORES // max(1, width))

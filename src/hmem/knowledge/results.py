@@ -1,6 +1,7 @@
 """Questions, and answers as small tables: rows to loop over, columns to hand to pandas or Arrow, text to look at."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, over
 import pyarrow as pa
 
 from hmem.errors import ConfigError
+from hmem.graph.triples import PARTS
 from hmem.knowledge.store.records import Names3, StoredFact
 
 if TYPE_CHECKING:
@@ -16,6 +18,15 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 20
 WIDEST = 40  # characters of a name that are shown
 Direction = Literal["tail", "head"]  # which end of the fact is asked for
+TYPES = {  # of columns
+    **dict.fromkeys((*PARTS, "entity", "source", "kind", "text"), pa.string()),
+    **dict.fromkeys(("score", "probability", "similarity", "confidence", "contribution"), pa.float64()),
+    **dict.fromkeys(("weight", "match"), pa.float64()),
+    **dict.fromkeys(("query", "rank"), pa.int64()),
+    "stored": pa.bool_(),
+    "added_at": pa.timestamp("us", tz="UTC"),
+    "facts": pa.list_(pa.list_(pa.string())),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +88,7 @@ Row = TypeVar("Row")
 class Table(Sequence[Row], Generic[Row]):
     """Rows of one kind. `table[0].score` is a value, `table[:3]` a table, `table.to_dicts()` plain data."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]]  # in the order of the columns; `query` only where several were asked
+    COLUMNS: ClassVar[tuple[str, ...]]  # `query` only where several were asked
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = list(rows)
@@ -86,7 +97,7 @@ class Table(Sequence[Row], Generic[Row]):
     def columns(self) -> list[str]:
         """The names of the columns."""
         several = any(getattr(row, "query", None) is not None for row in self.rows)
-        return [name for name in self.SCHEMA if name != "query" or several]
+        return [name for name in self.COLUMNS if name != "query" or several]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -101,7 +112,11 @@ class Table(Sequence[Row], Generic[Row]):
     def __getitem__(self, place: slice) -> Any: ...  # the same kind of table
 
     def __getitem__(self, place: int | slice) -> Any:
-        return self._like(self.rows[place]) if isinstance(place, slice) else self.rows[place]
+        if not isinstance(place, slice):
+            return self.rows[place]
+        part = copy(self)
+        part.rows = self.rows[place]
+        return part
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Table) and self.rows == other.rows
@@ -113,10 +128,7 @@ class Table(Sequence[Row], Generic[Row]):
         return [{name: getattr(row, name) for name in self.columns} for row in self.rows]
 
     def to_arrow(self) -> pa.Table:
-        columns = {
-            name: pa.array([getattr(row, name) for row in self.rows], self.SCHEMA[name]) for name in self.columns
-        }
-        return pa.table(columns)
+        return pa.table({name: pa.array([getattr(row, name) for row in self], TYPES[name]) for name in self.columns})
 
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame; needs pandas."""
@@ -127,57 +139,31 @@ class Table(Sequence[Row], Generic[Row]):
         return frame
 
     def __repr__(self) -> str:
-        return as_text([self._cells(row) for row in self.rows[:ROWS_SHOWN]], self._head(), len(self))
+        head = self._head()
+        rows = [[cell(name, getattr(row, name)) for name in head] for row in self.rows[:ROWS_SHOWN]]
+        return as_text(rows, head, len(self))
 
     def _head(self) -> list[str]:
         """The columns that have something to show."""
         return [name for name in self.columns if any(getattr(row, name) is not None for row in self.rows[:ROWS_SHOWN])]
 
-    def _cells(self, row: Row) -> list[str]:
-        return [cell(name, getattr(row, name)) for name in self._head()]
-
-    def _like(self, rows: Sequence[Row]) -> Any:
-        """Other rows of the same kind."""
-        return type(self)(rows)
-
-
-FACT = {name: pa.string() for name in ("head", "relation", "tail")}
-
 
 class Predictions(Table[Prediction]):
     """Facts with their scores, the best first; of several questions one after the other."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
-        "query": pa.int64(),
-        **FACT,
-        "score": pa.float64(),
-        "probability": pa.float64(),
-        "stored": pa.bool_(),
-        "rank": pa.int64(),
-    }
+    COLUMNS = ("query", *PARTS, "score", "probability", "stored", "rank")
 
 
 class Similars(Table[Similar]):
     """Entities with their likeness, the most alike first."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
-        "query": pa.int64(),
-        "entity": pa.string(),
-        "similarity": pa.float64(),
-        "rank": pa.int64(),
-    }
+    COLUMNS = ("query", "entity", "similarity", "rank")
 
 
 class Neighbors(Table[Neighbor]):
     """Stored facts, those with the entity as head first."""
 
-    SCHEMA: ClassVar[dict[str, pa.DataType]] = {
-        "query": pa.int64(),
-        **FACT,
-        "source": pa.string(),
-        "added_at": pa.timestamp("us", tz="UTC"),
-        "confidence": pa.float64(),
-    }
+    COLUMNS = ("query", *PARTS, "source", "added_at", "confidence")
 
 
 def cell(name: str, value: object) -> str:

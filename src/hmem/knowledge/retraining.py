@@ -1,18 +1,17 @@
 """Training on the facts of a knowledge base, which then uses the new model."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from hmem.config import to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint, StoreError
-from hmem.knowledge.model_link import ModelLink, attach
-from hmem.knowledge.store.as_dataset import dataset_of, split_moment
+from hmem.knowledge.model_link import ModelLink, attach, trained_from
+from hmem.knowledge.store.as_dataset import dataset_of
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
 from hmem.model.presets import preset as settings_of
-from hmem.runs.fit import AnyCallback, Plan, Settings, Trained, configure, train_in
-from hmem.runs.folder import read_run
+from hmem.runs.fit import Plan, Settings, Trained, configure, train_in
 from hmem.training.warm_start import warm_start
 
 
@@ -29,16 +28,14 @@ class Retraining:
     def of(cls, path: Path, out: Path, *, resume: bool = False) -> "Retraining":
         """Look at a knowledge base before training on its facts of now, or on those of the run that is resumed."""
         with Store.open(path) as store:  # not read-only: better to fail now than when the model is ready
-            moment = _moment_of_run(out) if resume else None
+            moment = trained_from(out)[1] if resume else None
             moment = store.moment if moment is None else moment
             link = ModelLink.of(store)
             if link is None:
                 return cls(path=path, moment=moment, before=None)
             if out.resolve() == link.folder:
-                raise ConfigError(
-                    f"{{path}} is the model that {path} uses; choose another folder, so that it stays until then",
-                    path=out,
-                )
+                problem = f"{{path}} is the model that {path} uses; choose another folder, so that it stays until then"
+                raise ConfigError(problem, path=out)
             try:
                 return cls(path=path, moment=moment, before=link.load(store, "cpu"))
             except (StoreError, CheckpointError) as error:  # no reason not to train a better one
@@ -52,17 +49,15 @@ class Retraining:
         settings: Settings | None = None,
         seed: int | None = None,
         fine_tune: bool = False,
-        device: str = "auto",
-        callbacks: Iterable[AnyCallback] = (),
-        resume: bool = False,
-        overwrite: bool = False,
+        **run: Any,
     ) -> Trained:
         """Train as `hmem.fit` does, and let the knowledge base use the model when it is ready and saved.
 
-        Without a preset the settings are those of the model in use; `fine_tune` begins with its weights, too.
+        Without a preset the settings are those of the model in use; `fine_tune` begins with its weights, too. `run` is
+        what `train_in` takes: device, callbacks, resume, overwrite.
         """
         plan = self._plan(preset, settings, seed, fine_tune)
-        trained = train_in(out, plan, device=device, callbacks=callbacks, resume=resume, overwrite=overwrite)
+        trained = train_in(out, plan, **run)
         self._swap(out)
         return trained
 
@@ -74,20 +69,15 @@ class Retraining:
             preset = preset or "recall"
             base = settings_of(preset)
         config, dataset = configure(base, settings, seed), dataset_of(data)
+        plan = Plan(data=data, dataset=dataset, preset=preset, config=config)
         if not fine_tune:
-            return Plan(data=data, dataset=dataset, preset=preset, config=config)
+            return plan
         if before is None:
             reason = self.problem or f"{self.path} has no model to start from"
             raise ConfigError(f"{reason}; without fine-tuning, training starts from nothing")
         if config.memory != before.config.memory:
             raise ConfigError("fine-tuning keeps the memory settings of the model; train without it to change them")
-        return Plan(
-            data=data,
-            dataset=dataset,
-            preset=preset,
-            config=config,
-            start=lambda: warm_start(config, before.model, before.vocab, dataset.vocab, dataset.train),
-        )
+        return replace(plan, start=lambda: warm_start(config, before.model, before.vocab, dataset.vocab, dataset.train))
 
     def _swap(self, folder: Path) -> None:
         """Let the knowledge base use the model in `folder` from now on, in one step."""
@@ -95,19 +85,6 @@ class Retraining:
             with Store.open(self.path) as store:
                 attach(store, folder, trained_until=self.moment)
         except StoreError as error:
-            raise StoreError(
-                f"{error}. The model is ready",
-                hint=Hint(
-                    text="use it with",
-                    command=f"hmem kb use {self.path} {folder}",
-                    call=f"kb.use_model({str(folder)!r})",
-                ),
-            ) from error
-
-
-def _moment_of_run(out: Path) -> int | None:
-    """The moment of the knowledge base that an interrupted run took its facts from."""
-    try:
-        return split_moment(str(read_run(out)["data"]))[1]
-    except (CheckpointError, KeyError):  # resuming says what is wrong
-        return None
+            call = f"kb.use_model({str(folder)!r})"
+            hint = Hint(text="use it with", command=f"hmem kb use {self.path} {folder}", call=call)
+            raise StoreError(f"{error}. The model is ready", hint=hint) from error

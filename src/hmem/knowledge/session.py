@@ -1,11 +1,11 @@
 """Questions by name, answers as rows: the one way from a question to an answer, for Python and for HTTP."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, get_args
 
 import numpy as np
-from jaxtyping import Int
 
 from hmem.errors import (
     ConfigError,
@@ -13,16 +13,16 @@ from hmem.errors import (
     EmptyNeighborhoodError,
     Hint,
     HMemError,
-    UnknownNameError,
     UntrainedRelationError,
+    shown,
 )
 from hmem.evaluation.calibration import Calibration
-from hmem.graph.names import Names
+from hmem.graph.names import Names, unknown_name
 from hmem.knowledge.explanation import Reasons, explain_answer, memory_weights, reasons_of
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.missing import missing_facts
 from hmem.knowledge.model_link import ModelLink
-from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.predictor import Ids, Predictor, Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
@@ -58,12 +58,7 @@ class Session:
 
     def answer(self, questions: Sequence[Question]) -> list[list[Prediction]]:
         """The best answers to each question, all in one pass."""
-        answers = []
-        for each in self.answer_each(questions):
-            if isinstance(each, HMemError):
-                raise each
-            answers.append(each)
-        return answers
+        return whole(self.answer_each(questions))
 
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The same, where a question that cannot be answered has its error instead and the others their answers."""
@@ -153,12 +148,9 @@ class Session:
         """The number of the role that stands for a relation asked from one end."""
         number = _number(self.live.relations.names, relation)
         if number >= self.live.num_relations:
+            problem = f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came'
             raise UntrainedRelationError(
-                f'the relation "{_shown(relation)}" is stored and shown, but the model was trained before it came',
-                hint=Hint(
-                    text="to predict with it, train with the present facts",
-                    command=f"hmem train --from {self.live.store.path} --out DIR",
-                ),
+                problem, hint=self._train_hint("to predict with it, train with the present facts")
             )
         if direction not in get_args(Direction):
             raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
@@ -180,18 +172,15 @@ class Session:
 
     def _no_facts(self, entity: int) -> EmptyNeighborhoodError:
         """Why there is nothing to assemble a memory from."""
-        name, path = _shown(self.live.entities.names[entity]), self.live.store.path
+        name, path = shown(self.live.entities.names[entity]), self.live.store.path
         if self.live.has_stored_facts(entity):
-            return EmptyNeighborhoodError(
-                f'"{name}" has only facts with relations that the model was not trained with',
-                hint=Hint(
-                    text="add others, or train a model with these", command=f"hmem train --from {path} --out DIR"
-                ),
-            )
-        return EmptyNeighborhoodError(
-            f'"{name}" has no facts yet',
-            hint=Hint(text="add one first", command=f"hmem facts add {path} HEAD RELATION TAIL"),
-        )
+            problem = f'"{name}" has only facts with relations that the model was not trained with'
+            return EmptyNeighborhoodError(problem, hint=self._train_hint("add others, or train a model with these"))
+        hint = Hint(text="add one first", command=f"hmem facts add {path} HEAD RELATION TAIL")
+        return EmptyNeighborhoodError(f'"{name}" has no facts yet', hint=hint)
+
+    def _train_hint(self, text: str) -> Hint:
+        return Hint(text=text, command=f"hmem train --from {self.live.store.path} --out DIR")
 
     # Numbers
 
@@ -206,9 +195,7 @@ class Session:
 
     def _best(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Prediction] | HMemError]:
         """The answers to questions that differ, in one pass; if that fails, in one pass for each."""
-        entities, roles = (
-            np.array(part, dtype=np.int64) for part in ([a.entity for a in asked], [a.role for a in asked])
-        )
+        entities, roles = np.array([each[:2] for each in asked], dtype=np.int64).reshape(-1, 2).T
         try:
             ranked = self.predictor.best(entities, roles, [each.k for each in asked], [each.room for each in asked])
         except HMemError as error:
@@ -220,9 +207,7 @@ class Session:
             for each, found in zip(asked, ranked, strict=True)
         }
 
-    def _predictions(
-        self, entities: Int[np.ndarray, " n"], roles: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
-    ) -> list[Prediction]:
+    def _predictions(self, entities: Ids, roles: Ids, ranked: Ranked, any_question: bool = False) -> list[Prediction]:
         """The facts that answers state, each given to the question of one entity."""
         columns = (entities, roles, ranked.answers, ranked.scores, ranked.stored, ranked.ranks)
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -230,22 +215,12 @@ class Session:
         for row, probability in zip(rows, self._probabilities(entities, ranked, any_question), strict=True):
             entity, role, answer, score, stored, rank = row
             head, relation, tail = self.predictor.named(entity, role, answer)
-            prediction = Prediction(
-                head=head,
-                relation=relation,
-                tail=tail,
-                score=score,
-                probability=probability,
-                stored=stored,
-                rank=rank,
-                direction="tail" if role >= self.live.num_relations else "head",
-            )
-            found.append(prediction)
+            direction: Direction = "tail" if role >= self.live.num_relations else "head"
+            fact = partial(Prediction, head=head, relation=relation, tail=tail, direction=direction)
+            found.append(fact(score=score, probability=probability, stored=stored, rank=rank))
         return found
 
-    def _probabilities(
-        self, entities: Int[np.ndarray, " n"], ranked: Ranked, any_question: bool = False
-    ) -> list[float | None]:
+    def _probabilities(self, entities: Ids, ranked: Ranked, any_question: bool = False) -> list[float | None]:
         """The probability of each answer, where the calibration can speak of the entity that is asked about."""
         if self.calibration is None:
             return [None] * len(entities)
@@ -254,9 +229,14 @@ class Session:
         return [None if entity in outgrown else value for entity, value in zip(entities.tolist(), values, strict=True)]
 
 
-def unknown_name(kind: str, name: str) -> UnknownNameError:
-    """An error that says which name is not there; names like it are for the edge to find, where there is time."""
-    return UnknownNameError(f'no {kind} "{_shown(name)}"', option=kind, found=name)
+def whole(found: Iterable[list[Prediction] | HMemError]) -> list[list[Prediction]]:
+    """The answers, if all questions could be answered; else the first error."""
+    answers = []
+    for each in found:
+        if isinstance(each, HMemError):
+            raise each
+        answers.append(each)
+    return answers
 
 
 def no_name(kind: str, name: object) -> DataError:
@@ -276,8 +256,3 @@ def _number(names: Names, name: object) -> int:
 def _check_k(k: object) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ConfigError(f"k={k!r}: expected how many answers are wanted, 1 or more")
-
-
-def _shown(name: str) -> str:
-    """A name in a message: not longer than a line."""
-    return name if len(name) <= 80 else name[:77] + "..."

@@ -32,9 +32,8 @@ def bound_scale(
     largest = filter_vector.detach().abs().amax(dim=1)  # (B,); s does not depend on it, so neither does its gradient
     largest = torch.where(largest > 0, largest, 1.0)
     squares = (filter_vector / largest.unsqueeze(1)).square()  # (B, D), none above 1
-    norm = ((squares @ global_weight.square()) * squares).sum(
-        1
-    )  # (B,) squared, and divided by the 4th power of largest
+    # (B,) squared, and divided by the 4th power of `largest`
+    norm = ((squares @ global_weight.square()) * squares).sum(1)
     norm = norm.clamp_min(torch.finfo(norm.dtype).tiny).sqrt() * largest.square()  # the root of 0 has no gradient
     return (stiffness - margin) / norm.clamp_min(stiffness - margin)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-SIGHTINGS = 3  # how often a shape is met before it is worth recording
+SIGHTINGS = 3  # how often a shape is seen before it is worth recording
 LIMIT = 8  # recordings kept; each holds its own memory
 
 

@@ -198,7 +198,5 @@ def keep_strongest(edges: Edges, weights: Float[Tensor, " N"], k: int) -> Bool[T
     by_weight = torch.sort(weights.detach(), descending=True, stable=True).indices  # (N,)
     by_query = torch.sort(edges.query.index_select(0, by_weight), stable=True).indices  # (N,)
     order = by_weight.index_select(0, by_query)  # (N,) the queries' edges stay where they were, as blocks
-    place = torch.arange(len(order), device=order.device) - edges.starts.index_select(
-        0, edges.query
-    )  # (N,) in its block
+    place = torch.arange(len(order), device=order.device) - edges.starts.index_select(0, edges.query)  # in its block
     return torch.empty_like(place, dtype=torch.bool).index_copy(0, order, place < k)

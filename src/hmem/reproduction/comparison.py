@@ -127,7 +127,7 @@ def measured(lines: Sequence[Line]) -> dict[Protocol, Measured]:
 
 
 def table_lines(entry: Entry) -> list[tuple[str, list[str]]]:
-    """An entry as it is printed: whose metrics, "paper" or one of our protocols, and the metrics themselves."""
+    """An entry as it is printed: the source, "paper" or one of our protocols, and its metrics."""
     shown = []
     if entry.published is not None:
         shown.append(("paper", [metric_text(name, entry.published[name]) for name in METRICS]))

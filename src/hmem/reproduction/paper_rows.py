@@ -102,13 +102,8 @@ def load_rows(folder: Path | None = None) -> list[PaperRow]:
         raise ConfigError("no rows; expected a TOML file for each", path=folder)
 
     def place(row: PaperRow) -> tuple[int, int, str, int, str]:
-        return (
-            GROUPS.index(row.group),
-            _position(GROUPS, row.dataset.lower()),
-            row.dataset,
-            _position(ORDER, row.preset),
-            row.name,
-        )
+        group, dataset = GROUPS.index(row.group), _position(GROUPS, row.dataset.lower())
+        return group, dataset, row.dataset, _position(ORDER, row.preset), row.name
 
     return sorted(rows, key=place)
 

@@ -51,8 +51,8 @@ def missing_graphs(lines: Sequence[Line], run: Run) -> list[GraphName]:
 
 def is_complete(lines: Sequence[Line], runs: Sequence[Run], dataset: str) -> bool:
     """Whether every metric of these runs and of the baselines is there, so that the data need not be loaded."""
-    known = all(find_baseline(lines, name, dataset, graph) for name in BASELINES for graph in GRAPHS)
-    return known and not any(missing_graphs(lines, run) for run in runs)
+    has_baselines = all(find_baseline(lines, name, dataset, graph) for name in BASELINES for graph in GRAPHS)
+    return has_baselines and not any(missing_graphs(lines, run) for run in runs)
 
 
 def stage_of(lines: Sequence[Line], run: Run, models: Path) -> Stage:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,8 @@ def append_line(path: Path, line: Line) -> None:
         if os.write(file, data) != len(data):
             raise DataError("the disk is full, and its last line is not whole; make room and take it out", path=path)
     except OSError as error:  # which does not say of which file
-        raise DataError(
-            f"nothing could be added ({error.strerror}); the same command tries again", path=path
-        ) from error
+        problem = f"nothing could be added ({error.strerror}); the same command tries again"
+        raise DataError(problem, path=path) from error
     finally:
         os.close(file)
 
@@ -88,18 +87,18 @@ def require_place(results: Path) -> None:
 def find_run(lines: Sequence[Line], run: Run, graph: GraphName) -> Line | None:
     """The last test result of the row with these very settings and seed, if there is one."""
     wanted = {"row": run.row.key, "dataset": run.row.dataset, "graph": graph, "seed": run.seed, "split": "test"}
-    for line in reversed(lines):
-        if all(line.get(key) == value for key, value in wanted.items()) and same_settings(line.get("settings"), run):
-            return line
-    return None
+    return find_line(lines, wanted, lambda line: same_settings(line.get("settings"), run))
 
 
 def find_baseline(lines: Sequence[Line], name: str, dataset: str, graph: GraphName) -> Line | None:
     wanted = {"model": name, "dataset": dataset, "graph": graph, "split": "test"}
-    for line in reversed(lines):
-        if "row" not in line and all(line.get(key) == value for key, value in wanted.items()):
-            return line
-    return None
+    return find_line(lines, wanted, lambda line: "row" not in line)
+
+
+def find_line(lines: Sequence[Line], wanted: Line, fits: Callable[[Line], bool]) -> Line | None:
+    """The last line with these values that also fits."""
+    found = (line for line in reversed(lines) if all(line.get(key) == value for key, value in wanted.items()))
+    return next(filter(fits, found), None)
 
 
 def metrics_of(line: Line, protocol: Protocol) -> MetricValues:

@@ -10,7 +10,7 @@ from hmem.figures.degree import DegreeEffect, degree_effect
 from hmem.figures.growth import SHARES, GrowthEffect, growth_effect
 from hmem.graph.dataset import Dataset
 from hmem.reproduction.paper_rows import Group, PaperRow, Run
-from hmem.reproduction.results import Line, same_settings
+from hmem.reproduction.results import Line, find_line, same_settings
 
 StudyName = Literal["degree", "growth"]
 STUDIES: tuple[StudyName, ...] = get_args(StudyName)
@@ -48,13 +48,13 @@ def run_study(
 
 
 def line_of_study(study: StudyName, dataset: str, result: DegreeEffect | GrowthEffect, runs: Sequence[Run]) -> Line:
-    """The numbers as a line of results, with whose they are."""
+    """The numbers as a line of results, with the runs that they come from."""
     tables = {
         name: [{key: _rounded(value) for key, value in row.items()} for row in rows]
         for name, rows in result.tables().items()
     }
-    whose = {run.row.key: {"seed": run.seed, "settings": run.settings} for run in runs}
-    return {"study": study, "dataset": dataset, "queries": result.num_queries, "runs": whose, "tables": tables}
+    trained = {run.row.key: {"seed": run.seed, "settings": run.settings} for run in runs}
+    return {"study": study, "dataset": dataset, "queries": result.num_queries, "runs": trained, "tables": tables}
 
 
 def result_of_study(line: Line) -> DegreeEffect | GrowthEffect:
@@ -65,16 +65,13 @@ def result_of_study(line: Line) -> DegreeEffect | GrowthEffect:
 
 def find_study(lines: Sequence[Line], study: StudyName, dataset: str, runs: Sequence[Run] | None = None) -> Line | None:
     """The latest line about a study of a dataset; with `runs`, one of these very models."""
-    for line in reversed(lines):
-        if (line.get("study"), line.get("dataset")) == (study, dataset) and (runs is None or _is_of(line, runs)):
-            return line
-    return None
+    return find_line(lines, {"study": study, "dataset": dataset}, lambda line: runs is None or _is_of(line, runs))
 
 
 def _is_of(line: Line, runs: Sequence[Run]) -> bool:
-    whose = line.get("runs", {})
-    return whose.keys() == {run.row.key for run in runs} and all(
-        whose[run.row.key]["seed"] == run.seed and same_settings(whose[run.row.key]["settings"], run) for run in runs
+    found = line.get("runs", {})
+    return found.keys() == {run.row.key for run in runs} and all(
+        found[run.row.key]["seed"] == run.seed and same_settings(found[run.row.key]["settings"], run) for run in runs
     )
 
 

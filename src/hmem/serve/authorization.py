@@ -15,7 +15,7 @@ Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
 def check_write(request: Request, shown: Shown) -> None:
-    """A dependency of the routes that change facts: no token, no write, unless the server was told otherwise."""
+    """A dependency of the routes that change facts: no token, no write, unless the server allows it."""
     settings: Settings = request.app.state.settings
     if not settings.writable:
         raise ApiError(

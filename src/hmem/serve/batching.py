@@ -1,6 +1,6 @@
-"""One thread that owns the model. Questions that come at about the same time are answered in one pass.
+"""One thread that uses the model, so that questions that come at about the same time are answered in one pass.
 
-The first question in an empty queue waits a little for company; while a pass runs, the next ones gather by themselves.
+The first question in an empty queue waits a moment for others; while a pass runs, the next ones gather by themselves.
 Everything else that needs the model takes turns with the passes, one call after each.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from hmem.errors import HMemError
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Prediction, Question
-from hmem.knowledge.session import Session
+from hmem.knowledge.session import Session, whole
 from hmem.serve.errors import ApiError
 from hmem.serve.settings import MOST_QUESTIONS
 
@@ -29,7 +29,7 @@ class _Asked:
     """Questions of one request, and where their answers go."""
 
     questions: Sequence[Question]
-    future: "Future[Answers]"
+    future: "Future[Answers]" = field(default_factory=Future)
     since: float = field(default_factory=time.monotonic)
 
 
@@ -47,7 +47,7 @@ class Batcher:
         self._kb = kb
         self._window = window
         self._most_waiting = most_waiting
-        self._observe = observe  # told how many questions each pass had
+        self._observe = observe  # called with the number of questions of each pass
         self._changed = threading.Condition()
         self._asked: deque[_Asked] = deque()
         self._calls: deque[tuple[Callable[[Session], Any], Future[Any]]] = deque()
@@ -62,12 +62,12 @@ class Batcher:
 
     def predict(self, questions: Sequence[Question]) -> "Future[Answers]":
         """The best answers to each question, to come."""
-        future: Future[Answers] = Future()
+        asked = _Asked(questions)
         with self._changed:
             self._refuse_too_many(len(questions))
-            self._asked.append(_Asked(questions, future))
+            self._asked.append(asked)
             self._changed.notify()
-        return future
+        return asked.future
 
     def call(self, function: Callable[[Session], T]) -> "Future[T]":
         """What a function makes of the model and the facts of the moment, to come."""
@@ -136,11 +136,10 @@ class Batcher:
         rest = iter(found)
         for asked in batch:
             answers = list(islice(rest, len(asked.questions)))
-            errors = [each for each in answers if isinstance(each, HMemError)]
-            if errors:
-                asked.future.set_exception(errors[0])
-            else:
-                asked.future.set_result([each for each in answers if not isinstance(each, HMemError)])
+            try:
+                asked.future.set_result(whole(answers))
+            except HMemError as error:
+                asked.future.set_exception(error)
 
     def _run(self, function: Callable[[Session], Any], future: "Future[Any]") -> None:
         if not future.set_running_or_notify_cancel():

@@ -1,4 +1,4 @@
-"""What goes wrong, in the one shape in which every client is told.
+"""Errors as every client gets them, in one shape.
 
     {"error": {"code": "unknown_name", "message": "no entity \\"woolf\\"", "suggestion": ["wolf.n.01"]}}
 
@@ -27,6 +27,7 @@ from hmem.errors import (
     StoreError,
     UnknownNameError,
     UntrainedRelationError,
+    shown,
     word,
 )
 
@@ -48,6 +49,16 @@ CODES = {  # every code, its status and what it says
     "store": (503, "The file of the knowledge base, or the folder of its model, cannot be used."),
     "internal": (500, "A mistake in the server, written to its log."),
 }
+CODE_OF = {  # errors of the library; the first that fits
+    UntrainedRelationError: "not_trained",
+    UnknownNameError: "unknown_name",
+    EmptyNeighborhoodError: "no_facts",
+    ConfigError: "invalid",
+    DataError: "invalid",
+    NoModelError: "no_model",
+    StoreError: "store",
+    CheckpointError: "store",
+}
 LONGEST_MESSAGE = 500  # characters
 FORMS = ("one", "many")  # of a request, where there are two; clients do not name them
 
@@ -55,36 +66,18 @@ logger = logging.getLogger("hmem.serve")
 
 
 class ApiError(HMemError):
-    """An error with the code that clients are told."""
+    """An error with the code that clients get."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-def shown(name: str) -> str:
-    """A name in a message: not longer than a line."""
-    return name if len(name) <= 80 else name[:77] + "..."
-
-
 def code_of(error: HMemError) -> str:
     """The code for an error of the library."""
-    match error:
-        case ApiError():
-            return error.code
-        case UntrainedRelationError():
-            return "not_trained"
-        case UnknownNameError():
-            return "unknown_name"
-        case EmptyNeighborhoodError():
-            return "no_facts"
-        case ConfigError() | DataError():
-            return "invalid"
-        case NoModelError():
-            return "no_model"
-        case StoreError() | CheckpointError():
-            return "store"
-    return "internal"
+    if isinstance(error, ApiError):
+        return error.code
+    return next((code for kind, code in CODE_OF.items() if isinstance(error, kind)), "internal")
 
 
 def worded(error: HMemError) -> str:
@@ -110,7 +103,7 @@ def answer(code: str, message: str, suggestion: Sequence[str] = (), status: int 
 
 
 def install(app: FastAPI) -> None:
-    """Have every error that a route raises told in this shape."""
+    """Answer every error that a route raises in this shape."""
     app.add_exception_handler(HMemError, _tell_library_error)
     app.add_exception_handler(RequestValidationError, _tell_validation_error)
     app.add_exception_handler(HTTPException, _tell_http_error)
@@ -140,9 +133,9 @@ async def _tell_http_error(request: Request, error: Exception) -> Response:
         return answer("not_found", f"there is nothing at {shown(path)}; the addresses are listed in /openapi.json")
     if error.status_code == 405:
         methods = request.app.state.methods.get(path, ["GET"])
-        told = answer("method_not_allowed", f"{shown(path)} takes {' and '.join(methods)}, not {request.method}")
-        told.headers["Allow"] = ", ".join(methods)
-        return told
+        found = answer("method_not_allowed", f"{shown(path)} takes {' and '.join(methods)}, not {request.method}")
+        found.headers["Allow"] = ", ".join(methods)
+        return found
     return answer("invalid", str(error.detail))
 
 

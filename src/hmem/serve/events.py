@@ -1,7 +1,7 @@
-"""News of the knowledge base for those that listen: server-sent events, whichever process wrote.
+"""Changes of the knowledge base as server-sent events, whichever process wrote them.
 
-Nothing is queued. A listener remembers the last moment it was told of, and is told what is different
-since; the net of it, so that it is right however slow the listener was.
+Nothing is queued. Each listener has the last moment it was sent, and is sent the net difference since then, which is
+right however slow the listener was.
 """
 
 import asyncio
@@ -32,13 +32,9 @@ class News:
         self._changed = asyncio.Event()
         self._hint = asyncio.Event()
         self._closed = False
-        self._listeners = 0
+        self.listeners = 0
         self._seen: tuple[int, ModelLink | None] | None = None  # last moment and model
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def listeners(self) -> int:
-        return self._listeners
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -60,16 +56,16 @@ class News:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """A while in which one listener more is counted; refused if there are too many."""
-        if self._listeners >= self._service.settings.most_listeners:
-            raise ApiError("busy", f"{self._listeners} listeners already; close one of the open pages")
-        self._listeners += 1
+        if self.listeners >= self._service.settings.most_listeners:
+            raise ApiError("busy", f"{self.listeners} listeners already; close one of the open pages")
+        self.listeners += 1
         try:
             yield
         finally:
-            self._listeners -= 1
+            self.listeners -= 1
 
     async def events(self, since: int | None) -> AsyncIterator[ServerSentEvent]:
-        """What one listener is told, from a moment on, or from now."""
+        """The events for one listener, from a moment on, or from now."""
         now = await self._service.read(lambda: self._service.store.moment)
         last, model = now if since is None else min(since, now), self._service.model
         yield ServerSentEvent(id=str(last), retry=RETRY)
@@ -81,8 +77,8 @@ class News:
                 yield ServerSentEvent(event="facts", id=str(last), data=event)
             if self._service.model is not model:
                 model = self._service.model
-                told = {"moment": last, "model": model.name, "status": model.status}
-                yield ServerSentEvent(event="model", id=str(last), data=told)
+                state = {"moment": last, "model": model.name, "status": model.status}
+                yield ServerSentEvent(event="model", id=str(last), data=state)
             await changed.wait()
 
     async def _watch(self) -> None:
@@ -96,7 +92,7 @@ class News:
                     version = now
                 trouble = ""
             except Exception as error:  # whatever it is, there may be news again
-                if str(error) != trouble:  # told once, not five times a second
+                if str(error) != trouble:  # logged once, not five times a second
                     logger.warning("could not look for news: %s", error)
                 trouble = str(error)
             with suppress(TimeoutError):

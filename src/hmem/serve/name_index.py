@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from hmem.graph.names import Names
+from hmem.graph.name_search import closest
+from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
-from hmem.knowledge.session import unknown_name
 from hmem.knowledge.store.records import Changes, Names3
 from hmem.knowledge.store.store import Store
 from hmem.serve.search import MOST_LETTERS, Search
@@ -43,7 +43,7 @@ class NameIndex:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._tables = {"entity": _Table(), "relation": _Table()}
+        self._tables = {kind: _Table(kind) for kind in ("entity", "relation")}
         self._moment: int | None = None  # of the store, when it was last looked at
         self.totals = Totals()  # replaced as a whole, so that it can be read without the lock
         self.refresh()
@@ -57,20 +57,15 @@ class NameIndex:
         """An UnknownNameError if no entity or relation, whichever `kind` says, has that name."""
         with self._lock:
             self._refresh()
-            if name not in self._tables[kind].ids:
+            if name not in self._tables[kind].names:
                 raise unknown_name(kind, name)
 
-    def has_entity(self, name: str) -> bool:
+    def facts_of(self, name: str) -> int | None:
+        """How many facts an entity stands in; None for one that was never stored."""
         with self._lock:
             self._refresh()
-            return name in self._tables["entity"].ids
-
-    def facts_of(self, name: str) -> int:
-        """How many facts an entity stands in."""
-        with self._lock:
-            self._refresh()
-            entities = self._tables["entity"]
-            return int(entities.counts[entities.ids[name]]) if name in entities.ids else 0
+            number = self._tables["entity"].names.get(name)
+            return None if number is None else int(self._tables["entity"].counts[number])
 
     def relations(self) -> list[Named]:
         """All relations, as they came."""
@@ -96,8 +91,8 @@ class NameIndex:
     def closest(self, kind: str, name: str) -> list[str]:
         """A few names like one that is not there."""
         with self._lock:
-            names = Names(kind, self._tables[kind].names)
-        return names.closest(name[:MOST_LETTERS], NEAR)
+            names = self._tables[kind].names.to_list().copy()
+        return closest(name[:MOST_LETTERS], names, NEAR)
 
     def _refresh(self) -> None:
         if self._store.moment == self._moment:
@@ -122,15 +117,14 @@ class NameIndex:
 class _Table:
     """The names of one kind in the order in which they came."""
 
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.ids: dict[str, int] = {}
+    def __init__(self, kind: str) -> None:
+        self.names = Names(kind)
         self.counts: Int[np.ndarray, " n"] = np.zeros(0, dtype=np.int64)  # with room for more
         self.search = Search()
 
     def extend(self, names: list[str]) -> None:
-        self.ids.update((name, number) for number, name in enumerate(names, len(self.names)))
-        self.names += names
+        for name in names:
+            self.names.add(name)
         self.search.extend(names)
         if len(self.names) > len(self.counts):
             room = max(len(self.names), 2 * len(self.counts)) - len(self.counts)
@@ -143,6 +137,6 @@ class _Table:
         if not typed.strip():
             order = np.lexsort((np.arange(len(self.names)), -self.counts[: len(self.names)]))
             return [int(number) for number in order[:limit]]
-        exact = self.ids.get(typed)
+        exact = self.names.get(typed)
         found = [number for number in self.search.find(typed, self.counts, limit) if number != exact]
         return ([] if exact is None else [exact]) + found[: limit if exact is None else limit - 1]

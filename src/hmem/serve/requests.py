@@ -97,3 +97,7 @@ class FactsIn(In):
 
     facts: Annotated[list[FactIn], Field(min_length=1, max_length=MOST_FACTS)]
     source: Annotated[Name | None, Field(description="Where they come from; kept with the facts.")] = None
+
+    @property
+    def names(self) -> list[tuple[str, str, str]]:
+        return [(fact.head, fact.relation, fact.tail) for fact in self.facts]

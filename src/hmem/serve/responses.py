@@ -1,4 +1,4 @@
-"""What a client is told, as OpenAPI describes it."""
+"""What a client receives, as OpenAPI describes it."""
 
 import math
 from datetime import datetime
@@ -10,7 +10,7 @@ from hmem.serve.requests import EndOf
 
 
 def finite(score: float | None) -> float | None:
-    """JSON knows no infinity."""
+    """JSON has no infinity."""
     return score if score is not None and math.isfinite(score) else None
 
 

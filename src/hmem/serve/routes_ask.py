@@ -14,7 +14,7 @@ from hmem.serve.requests import AboutIn, ExplainIn, PredictIn, QuestionIn, Score
 from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, ReasonOut, ScoreOut, SimilarOut
 from hmem.serve.settings import MOST_ANSWERS, STORED_EDGES
 
-K = 10  # answers, unless told otherwise
+K = 10  # answers, unless the request says otherwise
 ASKING = failures("unknown_name", "no_facts", "not_trained", "no_model")
 
 router = APIRouter(tags=["questions"])
@@ -66,14 +66,8 @@ async def similar(service: TheService, body: AboutIn) -> SimilarOut:
 async def explain(service: TheService, body: ExplainIn) -> ExplainOut:
     """Why a fact is likely or not: the stored facts that speak for it, and how much each contributes."""
     found = await service.ask(lambda now: now.explain(body.head, body.relation, body.tail, body.direction))
-    return ExplainOut(
-        **body.model_dump(exclude={"k"}),
-        stored=found.stored,
-        score=found.score,
-        probability=found.probability,
-        total=found.total,
-        lines=lines_of(found, body.k),
-    )
+    asked, lines = body.model_dump(exclude={"k"}), lines_of(found, body.k)
+    return ExplainOut.model_validate({**asked, **found.summary(), "lines": lines})
 
 
 def lines_of(found: Sequence[Reason], k: int) -> list[ReasonOut]:

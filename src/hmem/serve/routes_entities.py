@@ -1,16 +1,18 @@
 """Entities: find them by name, and see what is stored about them."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from hmem.graph.names import unknown_name
 from hmem.knowledge.base import facts_of
-from hmem.knowledge.session import unknown_name
-from hmem.knowledge.store.records import Names3, StoredFact
+from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.store import Store
 from hmem.serve.context import TheService, failures
 from hmem.serve.requests import EndOf
-from hmem.serve.responses import EntitiesOut, FactOut, NamedOut, NeighborOut, NeighborsOut
-from hmem.serve.service import Service
+from hmem.serve.responses import EntitiesOut, NamedOut, NeighborsOut
 from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
 
 MOST_NEIGHBORS = 10_000  # facts of an entity that are looked at
@@ -51,30 +53,21 @@ async def list_neighbors(
     With a relation, each has the weight with which it stands in the entity's memory when that is asked for, and the
     weightiest come first.
     """
-    facts, total = await service.read(lambda: _facts_of(service, entity, limit if relation is None else MOST_NEIGHBORS))
-    weights: dict[Names3, float] = {}
-    if relation is not None:
-        asked = relation
-        weights = await service.ask(lambda now: now.memory_weights(entity, asked, direction))
-        facts.sort(key=lambda fact: -weights.get(fact.names, -1.0))
-    return NeighborsOut(
-        entity=entity,
-        new=service.model.is_new(entity),
-        total=total,
-        facts=[
-            NeighborOut(
-                **FactOut.model_validate(fact).model_dump(),
-                role="head" if fact.head == entity else "tail",
-                weight=weights.get(fact.names),
-            )
-            for fact in facts[:limit]
-        ],
+
+    def look(store: Store, weights: Mapping[Names3, float], most: int) -> NeighborsOut:
+        total = service.name_index.facts_of(entity)
+        if total is None and not service.model.has_entity(entity):
+            raise unknown_name("entity", entity)
+        facts = [] if total is None else facts_of(store, entity, most)
+        facts.sort(key=lambda fact: -weights.get(fact.names, -1.0))  # without weights, they stay as they are
+        shown = [{**asdict(fact), "weight": weights.get(fact.names)} for fact in facts[:limit]]
+        lines = [{**fact, "role": "head" if fact["head"] == entity else "tail"} for fact in shown]
+        about = {"entity": entity, "new": service.model.is_new(entity), "total": total or 0}
+        return NeighborsOut.model_validate({**about, "facts": lines})
+
+    if relation is None:
+        return await service.read(lambda: look(service.store, {}, limit))
+    asked = relation
+    return await service.ask(
+        lambda now: look(now.live.store, now.memory_weights(entity, asked, direction), MOST_NEIGHBORS)
     )
-
-
-def _facts_of(service: Service, entity: str, limit: int) -> tuple[list[StoredFact], int]:
-    if not service.name_index.has_entity(entity):
-        if service.model.has_entity(entity):  # met in training, and nothing is stored about it
-            return [], 0
-        raise unknown_name("entity", entity)
-    return facts_of(service.store, entity, limit), service.name_index.facts_of(entity)

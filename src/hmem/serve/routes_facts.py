@@ -70,13 +70,8 @@ async def list_history(
 @router.post("/facts", status_code=201, dependencies=[Depends(check_write)], responses=WRITING)
 async def add_facts(request: Request, service: TheService, body: FactsIn) -> AddedOut:
     """Store facts, all in one write. The next answer uses them; names that are new make new entities."""
-    names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
     confidences = [fact.confidence for fact in body.facts]
-
-    def write(store: Store) -> Written:
-        return store.add(names, source=body.source, confidence=confidences)
-
-    written = await service.write(write)
+    written = await service.write(lambda store: store.add(body.names, source=body.source, confidence=confidences))
     request.app.state.news.look()
     return AddedOut(moment=written.moment, added=len(written.changed), unchanged=written.unchanged)
 
@@ -86,12 +81,11 @@ async def add_facts(request: Request, service: TheService, body: FactsIn) -> Add
 )
 async def remove_facts(request: Request, service: TheService, body: FactsIn) -> RemovedOut:
     """Remove facts, all in one write. The file remembers them, and which source removed them."""
-    names = [(fact.head, fact.relation, fact.tail) for fact in body.facts]
 
     def write(store: Store) -> Written:
-        for head, relation, tail in names:
-            _check(service, head, relation, tail)
-        return store.remove(names, source=body.source)
+        for fact in body.names:
+            _check(service, *fact)
+        return store.remove(body.names, source=body.source)
 
     written = await service.write(write)
     request.app.state.news.look()

@@ -1,5 +1,7 @@
 """What is in the knowledge base: the whole, its model and its relations."""
 
+from typing import Any
+
 from fastapi import APIRouter
 
 from hmem.evaluation.metrics import ALIASES
@@ -20,9 +22,7 @@ async def describe_graph(service: TheService) -> GraphOut:
         first = next(service.store.listing(limit=1), None)
         return GraphOut(
             path=service.store.path.name,
-            facts=counts["facts"],
-            entities=counts["entities"],
-            relations=counts["relations"],
+            **{name: counts[name] for name in ("facts", "entities", "relations")},
             moment=counts["moments"],
             created=None if first is None else first.added_at,
             model=_attached(service),
@@ -44,14 +44,9 @@ async def list_relations(service: TheService) -> RelationsOut:
     """All relations; those that came after the model was trained are stored, but cannot be asked for."""
     saved = service.model.saved
     found = await service.read(service.name_index.relations)
-    return RelationsOut(
-        relations=[
-            RelationOut(
-                name=each.name, usable=saved is not None and each.name in saved.vocab.relations, facts=each.facts
-            )
-            for each in found
-        ]
-    )
+    usable = () if saved is None else saved.vocab.relations
+    listed = [RelationOut(name=each.name, usable=each.name in usable, facts=each.facts) for each in found]
+    return RelationsOut(relations=listed)
 
 
 def _attached(service: Service) -> AttachedOut | None:
@@ -77,10 +72,7 @@ def _describe(now: Session) -> ModelOut:
         name=now.model_link.folder.name,
         preset=saved.preset,
         dataset=saved.dataset,
-        kind=memory.kind,
-        binding=memory.binding,
-        entity_dim=memory.entity_dim,
-        relation_dim=memory.relation_dim,
+        **{name: getattr(memory, name) for name in ("kind", "binding", "entity_dim", "relation_dim")},
         parameters=sum(parameter.numel() for parameter in saved.model.parameters()),
         entities=len(saved.vocab.entities),
         relations=len(saved.vocab.relations),
@@ -92,17 +84,7 @@ def _describe(now: Session) -> ModelOut:
     )
 
 
-def _metrics(report: dict[str, object]) -> MetricsOut:
-    protocols = report.get("protocols")
-    everything = protocols.get("all") if isinstance(protocols, dict) else None
-    values = everything if isinstance(everything, dict) else {}
-    found = {name: values.get(key) for name, key in ALIASES.items()}
-    graph = report.get("graph")
-    return MetricsOut(
-        split=str(report.get("split", "")),
-        graph=None if graph is None else str(graph),
-        mrr=found["mrr"],
-        mr=found["mr"],
-        hits_at_1=found["hits@1"],
-        hits_at_10=found["hits@10"],
-    )
+def _metrics(report: dict[str, Any]) -> MetricsOut:
+    values = report.get("protocols", {}).get("all", {})
+    found = {name.replace("@", "_at_"): values.get(key) for name, key in ALIASES.items()}
+    return MetricsOut.model_validate({"split": report.get("split", ""), "graph": report.get("graph"), **found})

@@ -47,7 +47,7 @@ async def metrics(service: TheService) -> Response:
 
 async def _listen(
     request: Request,
-    last_event_id: Annotated[str, Header(max_length=40, description="The last moment that was told of.")] = "",
+    last_event_id: Annotated[str, Header(max_length=40, description="The last moment that was received.")] = "",
     since: Annotated[int | None, Query(ge=0, description="The same, for clients that cannot send headers.")] = None,
 ) -> AsyncIterator[AsyncIterator[ServerSentEvent]]:
     news: News = request.app.state.news

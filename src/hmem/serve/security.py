@@ -75,8 +75,8 @@ class Guard:
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             if not status:
-                told = answer("internal", "a mistake in the server, which has been written to its log")
-                await told(scope, receive, send_with_headers)
+                failure = answer("internal", "a mistake in the server, which has been written to its log")
+                await failure(scope, receive, send_with_headers)
 
     def _route(self, scope: Scope) -> str:
         path: str = scope["path"]
@@ -142,13 +142,13 @@ def _too_long() -> ApiError:
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     """A `receive` that hands out a body that was read already, and then waits for the client to leave."""
-    is_told = False
+    is_sent = False
 
     async def again() -> Message:
-        nonlocal is_told
-        if is_told:
+        nonlocal is_sent
+        if is_sent:
             return await receive()
-        is_told = True
+        is_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again

@@ -60,7 +60,7 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that ends its streams of events when it is told to stop, instead of waiting for their readers."""
+    """A server that ends its streams of events when it is stopped, instead of waiting for their readers."""
 
     def __init__(self, app: FastAPI, *, log_level: str = "warning", patience: float = Connection.seconds) -> None:
         """`patience` is how many seconds the head of a request may take to arrive."""
@@ -134,7 +134,7 @@ def serve(
     log_level: str = "warning",
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve a knowledge base until an interrupt; `ready` is told the address once it is bound."""
+    """Serve a knowledge base until an interrupt; `ready` is called with the address once it is bound."""
     # One core is left to everything but the model: with all of them at work on small passes, one answer in a hundred
     # took 200 ms on two cores, instead of 15.
     torch.set_num_threads(max(1, torch.get_num_threads() - 1))

@@ -1,8 +1,8 @@
 """The knowledge base as the routes see it: everything that may take a while is done in another thread.
 
-questions   one thread owns the model (hmem.serve.batching)
-reads       a few threads and a connection of their own, so that they wait neither for the model nor for writes
-writes      one thread and one connection, in the order in which they come
+questions   one thread, the only one that uses the knowledge base and so its lock (hmem.serve.batching)
+reads       a few threads and a store of their own, so that they wait neither for the model nor for writes
+writes      one thread and one store, in the order in which they come
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Model:
     status: Literal["none", "loading", "ready", "trouble"]
     link: ModelLink | None = None
     saved: SavedModel | None = None
-    is_trained: Bool[np.ndarray, " E"] | None = None  # of its entities, which ones training met
+    is_trained: Bool[np.ndarray, " E"] | None = None  # of its entities, which ones were trained
     trouble: str = ""
 
     @property
@@ -73,11 +73,8 @@ class Service:
         self.store = Store.open(path, read_only=True)
         self.kb = KnowledgeBase.open(path, read_only=True, device=settings.device)
         if self.store.is_frozen:
-            logger.warning(
-                "%s lies in a folder that this user cannot write to, so what others write there is not seen until the "
-                "server is started again",
-                path,
-            )
+            unseen = "what others write there is not seen until the server is started again"
+            logger.warning("%s lies in a folder that this user cannot write to, so %s", path, unseen)
         self.name_index = NameIndex(self.store)
         self.model = Model("loading")  # until it is clear whether there is one
         self.model_changed: Callable[[], object] = lambda: None  # called after that, in any thread

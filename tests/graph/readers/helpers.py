@@ -7,7 +7,8 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from hmem.graph.readers.table import ROLES, TEXT
+from hmem.graph.readers.table import TEXT
+from hmem.graph.triples import PARTS
 
 Write = Callable[[str, str | bytes], Path]
 Triple = tuple[str, str, str]
@@ -38,7 +39,7 @@ def almost_tables(draw: st.DrawFn) -> tuple[str, int, str]:
 
 def triples(table: pa.Table) -> list[Triple]:
     """The rows of a table that has the shape every reader promises."""
-    assert table.column_names == list(ROLES)
+    assert table.column_names == list(PARTS)
     assert all(column.type == TEXT for column in table.columns)
     used = {value for column in table.columns for chunk in column.chunks for value in chunk.dictionary.to_pylist()}
     found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))

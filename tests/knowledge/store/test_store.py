@@ -216,14 +216,18 @@ def test_times_are_those_of_the_clock(store: Store) -> None:
 
 
 def test_notes_are_kept(store: Store) -> None:
-    assert store.meta("model") is None
+    assert store.metas().get("model") is None
     store.set_meta(model="models/zoo", checksum="12'\"34")
     store.set_meta(model="models/zoo2", checksum=None, note="")
     with Store.open(store.path, read_only=True) as other:
-        assert (other.meta("model"), other.meta("checksum"), other.meta("note")) == ("models/zoo2", None, "")
+        assert (other.metas().get("model"), other.metas().get("checksum"), other.metas().get("note")) == (
+            "models/zoo2",
+            None,
+            "",
+        )
     with pytest.raises(DataError, match="value of model"):
         store.set_meta(note="kept?", model="\ud800")
-    assert store.meta("note") == ""
+    assert store.metas().get("note") == ""
     assert store.moment == 0
 
 
@@ -277,7 +281,7 @@ def test_compacting_keeps_everything(store: Store) -> None:
     assert after == store.count()["bytes"] < before
     assert np.array_equal(store.triples(), facts)
     assert store.history() == history
-    assert store.meta("model") == "models/zoo"
+    assert store.metas().get("model") == "models/zoo"
     assert store.check() == []
     store.close()
     with Store.open(store.path) as again:

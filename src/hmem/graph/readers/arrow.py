@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns
 from hmem.graph.readers.files import Place
-from hmem.graph.readers.table import ROLES, as_table
+from hmem.graph.readers.table import as_table
+from hmem.graph.triples import PARTS
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index that has no name
 _ROWS_PER_CHUNK = 1 << 20
@@ -28,7 +29,7 @@ def three_columns(table: pa.Table, columns: Columns | None, where: Place) -> pa.
     positions = choose_columns(table.column_names, columns, where)
     if not table.num_rows:
         raise where.error("expected rows of head, relation and tail, found an empty table")
-    chosen = zip(ROLES, positions, strict=True)
+    chosen = zip(PARTS, positions, strict=True)
     return as_table([_text(table.column(position), role, where) for role, position in chosen])
 
 

@@ -1,4 +1,4 @@
-"""Files that may be compressed: gzip, bzip2 or Zstandard, known by their name and by their first bytes."""
+"""Files that may be compressed: gzip, bzip2 or Zstandard, recognized by their name and by their first bytes."""
 
 import bz2
 import io

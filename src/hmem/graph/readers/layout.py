@@ -1,4 +1,4 @@
-"""How a delimited text file is laid out, told from its name, its first row and what the caller knows."""
+"""How a delimited text file is laid out, found from its name, its first row and what the caller says."""
 
 import re
 from dataclasses import dataclass

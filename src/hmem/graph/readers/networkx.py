@@ -1,4 +1,4 @@
-"""NetworkX graphs, known by their methods so that networkx itself is never imported."""
+"""NetworkX graphs, recognized by their methods so that networkx itself is never imported."""
 
 from collections.abc import Iterator
 from numbers import Integral
@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from hmem.errors import DataError, Hint
+from hmem.errors import DataError
 from hmem.graph.readers.columns import Columns
 from hmem.graph.readers.table import TableBuilder
 from hmem.graph.readers.tuples import is_unicode
@@ -33,7 +33,7 @@ def read_networkx(graph: NetworkXGraph, columns: Columns | None) -> pa.Table:
     or `type`. The middle one of `columns`, if given, names another attribute. Nodes and relations may be integers.
     """
     if not graph.is_directed():
-        direct = Hint(text="make it a DiGraph, u -> v from head to tail")
+        direct = "make it a DiGraph, u -> v from head to tail"
         raise DataError(expected="a directed graph", found="an undirected one", hint=direct)
     names = _node_names(graph)
     builder = TableBuilder()

@@ -1,4 +1,4 @@
-"""The front door for graphs: one function reads every kind of source that hmem knows.
+"""The front door for graphs: one function reads every kind of source.
 
 | source | read as |
 |---|---|
@@ -47,12 +47,11 @@ def read_table(
 ) -> pa.Table:
     """The triples of `source`: a table with columns head, relation and tail of dictionary-encoded text.
 
-    `format` is one of FORMATS where the file's name does not tell. `delimiter` is a single character, told from the
-    name and the first row if not given; " " stands for runs of spaces. `header` says whether the first row names the
-    columns; if not given, a first row such as head/relation/tail or from/type/to does. `columns` names the columns of
-    head, relation and tail, or gives their positions counted from 0; for networkx the middle one is the edge attribute.
-    `iris` of an RDF file are "full", which is the default and what all files agree on, or "short", by the prefixes
-    that the file declares.
+    `format` is one of FORMATS where the file's name does not tell. `delimiter` is a single character, guessed if not
+    given; " " stands for runs of spaces. `header` says whether the first row names the columns; if not given, a first
+    row such as head/relation/tail or from/type/to does. `columns` names the columns of head, relation and tail, or
+    gives their positions counted from 0; for networkx the middle one is the edge attribute. `iris` of an RDF file are
+    "full", which is the default and what all files agree on, or "short", by the prefixes that the file declares.
 
     The table has at least one row, and no name in it is empty. Duplicates are kept. Input that cannot be read is one
     DataError, and nothing is returned of it; settings that do not fit the source are a ConfigError.

@@ -9,7 +9,8 @@ from hmem.graph.readers.files import Place
 from hmem.graph.readers.layout import Layout
 from hmem.graph.readers.lines import Lines, open_text
 from hmem.graph.readers.rows import TextRow, fields_by, rows
-from hmem.graph.readers.table import ROLES, TableBuilder
+from hmem.graph.readers.table import TableBuilder
+from hmem.graph.triples import PARTS
 
 
 def scan(path: Path, layout: Layout) -> pa.Table:
@@ -36,6 +37,6 @@ def _what_is_wrong(row: TextRow, layout: Layout, place: Place) -> DataError:
     if len(row.fields) != layout.width:
         return place.error(expected=fields_by(layout.width, layout.delimiter), found=len(row.fields))
     role, position = next(
-        (role, position) for role, position in zip(ROLES, layout.columns, strict=True) if not row.fields[position]
+        (role, position) for role, position in zip(PARTS, layout.columns, strict=True) if not row.fields[position]
     )
     return place.error(expected=f"a {role} in field {position + 1} of {layout.width}", found="it empty")

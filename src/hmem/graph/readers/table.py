@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-ROLES = ("head", "relation", "tail")
+from hmem.graph.triples import PARTS, Triples
+
 TEXT = pa.dictionary(pa.int32(), pa.string())
 _ROWS_PER_CHUNK = 1 << 18
 
@@ -52,7 +53,13 @@ def note_of(table: pa.Table) -> str | None:
 
 def as_table(columns: Iterable[list[pa.Array]]) -> pa.Table:
     """The table of three columns given by their chunks."""
-    return pa.table({role: pa.chunked_array(chunks, TEXT) for role, chunks in zip(ROLES, columns, strict=True)})
+    return pa.table({part: pa.chunked_array(chunks, TEXT) for part, chunks in zip(PARTS, columns, strict=True)})
+
+
+def table_of_triples(triples: Triples, entities: pa.Array, relations: pa.Array) -> pa.Table:
+    """The table of facts given by number, with the names as plain text."""
+    columns = zip(PARTS, (entities, relations, entities), np.asfortranarray(triples).T, strict=True)
+    return pa.table({part: names.take(pa.array(ids)) for part, names, ids in columns})
 
 
 def table_of_ids(columns: Iterable[tuple[Sequence[int], pa.Array]]) -> pa.Table:

@@ -13,7 +13,8 @@ from hmem.graph.readers.layout import Layout, find_layout
 from hmem.graph.readers.lines import BOM, open_text
 from hmem.graph.readers.quotes import QuoteCheck
 from hmem.graph.readers.slow_scan import scan
-from hmem.graph.readers.table import ROLES, TEXT, with_note
+from hmem.graph.readers.table import TEXT, with_note
+from hmem.graph.triples import PARTS
 
 _BLOCK = 1 << 22  # bytes parsed at a time (fastest of 1, 4, 8 and 16 MB); a longer row goes to the slow scan
 
@@ -31,7 +32,7 @@ def read_text(path: Path, kind: str, delimiter: str | None, header: bool | None,
 
 
 def _is_unlike_the_rest(table: pa.Table) -> bool:
-    """Whether no name of the first row occurs again in its column: it may be a heading in words that are not known."""
+    """Whether no name of the first row occurs again in its column: it may be an unusual heading."""
     return table.num_rows > 2 and all(_occurs_once(table.column(role)) for role in ("relation", "head", "tail"))
 
 
@@ -71,7 +72,7 @@ def parse(path: Path, layout: Layout) -> pa.Table | None:
             return None
         if not inspected.passes() or table.num_rows == 0 or _has_empty_name(table):
             return None
-    return table.rename_columns(list(ROLES))
+    return table.rename_columns(list(PARTS))
 
 
 def _has_empty_name(table: pa.Table) -> bool:

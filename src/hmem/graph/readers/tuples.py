@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from hmem.errors import DataError
-from hmem.graph.readers.table import ROLES, TableBuilder
+from hmem.errors import DataError, shown
+from hmem.graph.readers.table import TableBuilder
+from hmem.graph.triples import PARTS
 
 
 def read_tuples(source: Iterable[object]) -> pa.Table:
@@ -17,12 +18,11 @@ def read_tuples(source: Iterable[object]) -> pa.Table:
     builder = TableBuilder()
     for row, item in enumerate(source):
         if isinstance(item, str | bytes) or not isinstance(item, Sequence | np.ndarray) or len(item) != 3:
-            raise DataError(f"row {row} (counted from 0): expected head, relation and tail, found {_shown(item)}")
-        for role, name in zip(ROLES, item, strict=True):
-            if not isinstance(name, str) or not name:
-                raise DataError(f"row {row} (counted from 0): expected a string as {role}, found {_shown(name)}")
-            if not is_unicode(name):
-                raise DataError(f"row {row} (counted from 0): expected Unicode text as {role}, found {_shown(name)}")
+            raise DataError(f"row {row} (counted from 0): expected head, relation and tail, found {shown(repr(item))}")
+        for role, name in zip(PARTS, item, strict=True):
+            if not isinstance(name, str) or not name or not is_unicode(name):
+                expected = "Unicode text" if isinstance(name, str) and name else "a string"
+                raise DataError(f"row {row} (counted from 0): expected {expected} as {role}, found {shown(repr(name))}")
         builder.add(*item)
     if not len(builder):
         raise DataError(expected="tuples of head, relation and tail", found="none")
@@ -36,8 +36,3 @@ def is_unicode(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _shown(item: object) -> str:
-    text = repr(item)
-    return text if len(text) <= 80 else f"{text[:77]}..."

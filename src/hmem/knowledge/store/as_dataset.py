@@ -1,15 +1,21 @@
-"""The facts of a knowledge base as a table, and as a dataset to train and rank with.
+"""Facts as a table, wherever they are, and those of a knowledge base as a dataset to train and rank with.
 
 `zoo.kb` stands for the facts of now, `zoo.kb@17` for those after its 17th write: what a model was trained on can be
 asked for again whatever has come since.
 """
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+
 from hmem.errors import Hint, StoreError
 from hmem.graph.dataset import WHY_NONE, Dataset, load_tables
+from hmem.graph.readers.read import read_table
+from hmem.graph.readers.table import table_of_triples
+from hmem.graph.registry import load_dataset
 from hmem.knowledge.store.store import Store
 from hmem.sqlite_files import is_database
 
@@ -26,6 +32,24 @@ def split_moment(data: str) -> tuple[Path, int | None]:
     if found is None or whole.exists():
         return whole, None
     return Path(found[1]).expanduser(), int(found[2])
+
+
+def table_of(facts: object, **options: object) -> pa.Table:
+    """The facts of a file, a knowledge base, a folder, a dataset, a table, a graph or triples, as a table.
+
+    Of a dataset or a folder with splits those that a model may see: its train and observed facts. `options` say how to
+    read a file, as in `read_table`.
+    """
+    if isinstance(facts, str | os.PathLike):
+        path, moment = split_moment(os.fspath(facts))
+        if not options and is_database(path):
+            with Store.open(path, read_only=True) as store:
+                return store.table(moment)
+        facts = path if path.is_file() else load_dataset(facts, **options)  # type: ignore[arg-type]
+    if isinstance(facts, Dataset):
+        seen, vocab = facts.inference_triples("train"), facts.vocab
+        return table_of_triples(seen, vocab.entities.to_arrow(), vocab.relations.to_arrow())
+    return read_table(facts, **options)  # type: ignore[arg-type]
 
 
 def dataset_of(data: str) -> Dataset:

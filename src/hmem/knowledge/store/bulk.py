@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeAlias
 
@@ -11,12 +12,12 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from hmem.errors import DataError
-from hmem.graph.triples import Triples, first_occurrences, triple_keys
+from hmem.graph.triples import PARTS, Triples, first_occurrences, is_among
 from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.schema import INDEXES
-from hmem.knowledge.store.validation import PARTS, check_confidences, check_count, check_name
-from hmem.knowledge.store.write import new_moment
+from hmem.knowledge.store.validation import check_confidences, check_count, check_name
+from hmem.knowledge.store.write import INSERT_FACT, new_moment
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 Progress = Callable[[int, int], None]  # how many facts are done, and of how many
@@ -80,20 +81,13 @@ def add_columns(
     facts[:, 1], new_relations = _numbers(db, "relation", relations)
     ids, new_entities = _numbers(db, "entity", pa.chunked_array(heads.chunks + tails.chunks, pa.string()))
     facts[:, [0, 2]] = ids.reshape(2, -1).T
-    given = len(facts)
-    keep = first_occurrences(facts)
-    facts, confidences = facts[keep], confidences[keep]
-    if len(facts) < max(FEWEST_TO_REBUILD, SHARE_TO_REBUILD * last_fact(db)):
-        changed, moment = _insert_one_by_one(db, facts, source, confidences, progress)
+    rows = _Rows(db, facts, confidences, progress).select(first_occurrences(facts))
+    if len(rows.facts) < max(FEWEST_TO_REBUILD, SHARE_TO_REBUILD * last_fact(db)):
+        changed, moment = rows.insert_one_by_one(source)
     else:
-        changed, moment = _insert_and_rebuild(db, facts, source, confidences, progress)
-    return Written(
-        moment=moment,
-        changed=changed,
-        unchanged=given - len(changed),
-        new_entities=new_entities,
-        new_relations=new_relations,
-    )
+        changed, moment = rows.insert_and_rebuild(source)
+    new = {"new_entities": new_entities, "new_relations": new_relations}
+    return Written(moment=moment, changed=changed, unchanged=len(facts) - len(changed), **new)
 
 
 def _numbers(db: sqlite3.Connection, kind: Kind, column: pa.ChunkedArray) -> tuple[Int[np.ndarray, " n"], list[str]]:
@@ -116,64 +110,51 @@ def _as_text(values: pa.Array, kind: Kind) -> list[str]:
     return text
 
 
-def _insert_one_by_one(
-    db: sqlite3.Connection,
-    facts: Triples,
-    source: str | None,
-    confidences: Float[np.ndarray, " n"],
-    progress: Progress | None,
-) -> tuple[Triples, int]:
-    """SQLite looks up each fact, and brings its indexes up to date with each."""
-    before, last = last_moment(db), last_fact(db)
-    moment = new_moment(db, source)
-    _insert(db, facts, moment, confidences, progress)
-    changed = triples_after(db, last)
-    if not len(changed):
-        db.execute("DELETE FROM moment WHERE id = ?", (moment,))
-        moment = before
-    return changed, moment
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Facts that differ, to be written in one transaction."""
 
+    db: sqlite3.Connection
+    facts: Triples
+    confidences: Float[np.ndarray, " n"]
+    progress: Progress | None
 
-def _insert_and_rebuild(
-    db: sqlite3.Connection,
-    facts: Triples,
-    source: str | None,
-    confidences: Float[np.ndarray, " n"],
-    progress: Progress | None,
-) -> tuple[Triples, int]:
-    """Sorting finds the facts that are there already, and makes the indexes anew once all rows are in."""
-    is_new = ~_among(facts, triples(db))
-    facts, confidences = facts[is_new], confidences[is_new]
-    if not len(facts):
-        return facts, last_moment(db)
-    moment = new_moment(db, source)
-    for name in INDEXES:
-        db.execute(f"DROP INDEX {name}")
-    _insert(db, facts, moment, confidences, progress)
-    for statement in INDEXES.values():
-        db.execute(statement)
-    return facts, moment
+    def select(self, kept: Bool[np.ndarray, " n"]) -> "_Rows":
+        return _Rows(self.db, self.facts[kept], self.confidences[kept], self.progress)
 
+    def insert_one_by_one(self, source: str | None) -> tuple[Triples, int]:
+        """SQLite looks up each fact, and brings its indexes up to date with each."""
+        before, last = last_moment(self.db), last_fact(self.db)
+        moment = self._insert(source)
+        changed = triples_after(self.db, last)
+        if not len(changed):
+            self.db.execute("DELETE FROM moment WHERE id = ?", (moment,))
+            moment = before
+        return changed, moment
 
-def _insert(
-    db: sqlite3.Connection,
-    facts: Triples,
-    moment: int,
-    confidences: Float[np.ndarray, " n"],
-    progress: Progress | None,
-) -> None:
-    for start in range(0, len(facts), ROWS_AT_ONCE):
-        some = slice(start, start + ROWS_AT_ONCE)
-        head, relation, tail = facts[some].T.tolist()
-        each = [None if confidence != confidence else confidence for confidence in confidences[some].tolist()]
-        db.executemany(
-            "INSERT INTO fact (head, relation, tail, added, confidence) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            zip(head, relation, tail, repeat(moment), each, strict=False),
-        )
-        if progress is not None:
-            progress(min(start + ROWS_AT_ONCE, len(facts)), len(facts))
+    def insert_and_rebuild(self, source: str | None) -> tuple[Triples, int]:
+        """Sorting finds the facts that are there already, and makes the indexes anew once all rows are in."""
+        new = self.select(~is_among(self.facts, triples(self.db)))
+        if not len(new.facts):
+            return new.facts, last_moment(self.db)
+        for name in INDEXES:
+            self.db.execute(f"DROP INDEX {name}")
+        moment = new._insert(source)
+        for statement in INDEXES.values():
+            self.db.execute(statement)
+        return new.facts, moment
 
-
-def _among(facts: Triples, others: Triples) -> Bool[np.ndarray, " n"]:
-    keys = triple_keys(np.concatenate([facts, others]))
-    return np.isin(keys[: len(facts)], keys[len(facts) :])
+    def _insert(self, source: str | None) -> int:
+        """Write all rows under a new moment, those that are there already left out."""
+        moment, count = new_moment(self.db, source), len(self.facts)
+        for start in range(0, count, ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            head, relation, tail = self.facts[some].T.tolist()
+            each = [None if confidence != confidence else confidence for confidence in self.confidences[some].tolist()]
+            self.db.executemany(
+                f"{INSERT_FACT} ON CONFLICT DO NOTHING",
+                zip(head, relation, tail, repeat(moment), each, strict=False),
+            )
+            if self.progress is not None:
+                self.progress(min(start + ROWS_AT_ONCE, count), count)
+        return moment

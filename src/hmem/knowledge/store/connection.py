@@ -14,7 +14,7 @@ from pathlib import Path
 from hmem import sqlite_files
 from hmem.errors import Hint, StoreError
 from hmem.knowledge.store.errors import damage, explained, refuse_what_is_no_store
-from hmem.knowledge.store.schema import migrate, refuse_older, refuse_other_files
+from hmem.knowledge.store.schema import migrate, refuse_other_files
 
 BUSY_SECONDS = 10.0  # how long a write waits for that of another process
 CACHE_MIB = 64
@@ -116,11 +116,8 @@ class Connection:
 
     def _refuse_if_read_only(self) -> None:
         if self.read_only:
-            raise StoreError(
-                "{path} was opened to be read only",
-                path=self.path,
-                hint=Hint(text="open it anew to change it", option="read_only", value=False),
-            )
+            hint = Hint(text="open it anew to change it", option="read_only", value=False)
+            raise StoreError("{path} was opened to be read only", path=self.path, hint=hint)
 
     def _open(self) -> sqlite3.Connection:
         if self._process != os.getpid():
@@ -203,32 +200,24 @@ def _refuse_if_moved(path: Path, file: sqlite_files.FileId | None) -> None:
 def _prepare(connection: RegisteredConnection, path: Path, read_only: bool) -> None:
     for setting in SETTINGS:
         connection.execute(setting)
-    refuse_other_files(connection, path)  # which waits for a process that is replacing the file
+    refuse_other_files(connection, path, read_only)  # which waits for a process that is replacing the file
     _refuse_if_moved(path, connection.registration.file)
     _refuse_half_a_page(connection, path)
-    if read_only:
-        refuse_older(connection, path)
-    else:
+    if not read_only:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
-            raise StoreError(
-                "{path} lies where SQLite cannot keep a write-ahead log",
-                path=path,
-                hint=Hint(text="move it to a local disk"),
-            )
+            problem = "{path} lies where SQLite cannot keep a write-ahead log"
+            raise StoreError(problem, path=path, hint="move it to a local disk")
         migrate(connection, path)
-    connection.execute("SELECT max(id) FROM moment").fetchone()  # bad damage is better told now than at the first use
+    connection.execute("SELECT max(id) FROM moment").fetchone()  # bad damage is reported now, not at the first use
 
 
 def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:
     """SQLite reads a page that was cut off as if zeros followed; that is right only if the whole one is in the log."""
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     if size_of(path) % page_size and not size_of(path.with_name(path.name + "-wal")):
-        raise StoreError(
-            "{path} is damaged: it was cut off in the middle of a page",
-            path=path,
-            hint=Hint(text="go back to a copy of it"),
-        )
+        problem = "{path} is damaged: it was cut off in the middle of a page"
+        raise StoreError(problem, path=path, hint="go back to a copy of it")
 
 
 def size_of(path: Path) -> int:

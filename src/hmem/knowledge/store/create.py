@@ -90,11 +90,8 @@ def _refuse_what_is_not_ours(path: Path) -> None:
     if sqlite_files.is_open(path):
         raise StoreError("{path} is open in this process; close it before overwriting it", path=path)
     if path.stat().st_size and _application_of(path) != APPLICATION_ID:
-        raise StoreError(
-            "{path} is not a knowledge base of hmem, so it is not overwritten",
-            path=path,
-            hint=Hint(text="remove it yourself first"),
-        )
+        problem = "{path} is not a knowledge base of hmem, so it is not overwritten"
+        raise StoreError(problem, path=path, hint="remove it yourself first")
 
 
 def _application_of(path: Path) -> int | None:
@@ -124,9 +121,8 @@ def _out_of_use(path: Path) -> Iterator[None]:
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
             if error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-                raise StoreError(
-                    "{path} is open in another process; close it there before overwriting it", path=path
-                ) from None
+                problem = "{path} is open in another process; close it there before overwriting it"
+                raise StoreError(problem, path=path) from None
         _remove(*_beside(path))
         yield
 

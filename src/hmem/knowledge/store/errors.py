@@ -7,26 +7,24 @@ from pathlib import Path
 
 from hmem.errors import Hint, StoreError
 
-TRY_AGAIN = Hint(text="try again when it is done")
-FREE_SPACE = Hint(text="free some space and try again")
-ALLOW_WRITES = Hint(text="change the permissions, or only read it", option="read_only")
-LOOK_AT_FOLDER = Hint(text="check that its folder exists, and the permissions of both")
-
 
 def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
     """The StoreError to raise instead of `error`."""
     code = (getattr(error, "sqlite_errorname", None) or "").removeprefix("SQLITE_")
     check = {"command": f"hmem kb check {path}", "call": "store.check()"}
-    hint: Hint | None = None
+    hint: Hint | str | None = None
     match code.partition("_")[0]:
         case "BUSY" | "LOCKED" | "PROTOCOL":
-            reason, hint = f"is being written by another process; waited {waited:g} s for it", TRY_AGAIN
+            reason = f"is being written by another process; waited {waited:g} s for it"
+            hint = "try again when it is done"
         case "FULL":
-            reason, hint = "could not be written: the disk is full; nothing was changed", FREE_SPACE
+            reason = "could not be written: the disk is full; nothing was changed"
+            hint = "free some space and try again"
         case "READONLY":
-            reason, hint = "cannot be written: the file or its folder is read-only", ALLOW_WRITES
+            reason = "cannot be written: the file or its folder is read-only"
+            hint = Hint(text="change the permissions, or only read it", option="read_only")
         case "CANTOPEN" | "PERM" | "AUTH":
-            reason, hint = "cannot be opened", LOOK_AT_FOLDER
+            reason, hint = "cannot be opened", "check that its folder exists, and the permissions of both"
         case "CORRUPT":
             reason = f'is damaged ("{error}")'
             hint = Hint(text="go back to a copy of it, or see what is wrong with", **check)
@@ -39,10 +37,8 @@ def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
         case "CONSTRAINT":
             reason, hint = f'refuses what would break it ("{error}"), so it may be damaged', Hint(text="see", **check)
         case _:
-            reason, hint = (
-                f'cannot be used as it is: SQLite says "{error}"',
-                Hint(text="see what is wrong with", **check),
-            )
+            reason = f'cannot be used as it is: SQLite says "{error}"'
+            hint = Hint(text="see what is wrong with", **check)
     return StoreError(f"{{path}} {reason}", path=path, hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""Is the file sound? Everything that must hold, looked up, and what does not hold said in words."""
+"""Whether a file is sound: everything that must hold is checked, and what does not hold becomes a sentence."""
 
 import sqlite3
 import time
@@ -20,12 +20,28 @@ SOUND_ROWS = {
     " AND typeof(added) = 'integer' AND typeof(removed) IN ('integer', 'null')"
     " AND typeof(confidence) IN ('real', 'null')",
 }
+# What is counted, and must be nothing. The table of facts itself is read, not the index that should keep each once.
+COUNTED = {
+    "moments at which time runs backwards": """
+        SELECT count(*) FROM moment AS one JOIN moment AS next ON next.id = one.id + 1 WHERE next.at <= one.at""",
+    "facts that stand after facts that came later": """
+        SELECT count(*) FROM fact AS one JOIN fact AS next ON next.id = one.id + 1 WHERE next.added < one.added""",
+    "facts that are stored twice": """
+        SELECT count(*) FROM (SELECT 1 FROM fact NOT INDEXED WHERE removed IS NULL
+        GROUP BY head, relation, tail HAVING count(*) > 1)""",
+    "facts with a confidence outside 0 to 1, or removed before they were added": """
+        SELECT count(*) FROM fact WHERE confidence NOT BETWEEN 0 AND 1 OR removed <= added""",
+    **{
+        f"rows of {table} with values of a wrong kind": f"SELECT count(*) FROM {table} WHERE NOT ({condition})"
+        for table, condition in SOUND_ROWS.items()  # SQLite lets every column hold anything
+    },
+}
 
 
 def check(db: sqlite3.Connection) -> list[str]:
     """The problems found, one sentence each; none for a sound file."""
     problems: list[str] = []
-    for question in (_pages, _identity, _indexes, _references, _numbering, _types, _time, _clock, _facts):
+    for question in (_pages, _identity, _indexes, _references, _numbering, _clock, _counts):
         try:
             problems += question(db)
         except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError, MemoryError) as error:  # damage hides the answer
@@ -65,27 +81,6 @@ def _numbering(db: sqlite3.Connection) -> Iterator[str]:
             yield f"{rows:,} rows of {table} are numbered {low} to {high}; expected {first} to {first + rows - 1}"
 
 
-def _types(db: sqlite3.Connection) -> Iterator[str]:
-    """SQLite lets every column hold anything."""
-    for table, condition in SOUND_ROWS.items():
-        (wrong,) = db.execute(f"SELECT count(*) FROM {table} WHERE NOT ({condition})").fetchone()
-        if wrong:
-            yield f"rows of {table} with values of a wrong kind: {wrong:,}"
-
-
-def _time(db: sqlite3.Connection) -> Iterator[str]:
-    (back,) = db.execute(
-        "SELECT count(*) FROM moment AS one JOIN moment AS next ON next.id = one.id + 1 WHERE next.at <= one.at"
-    ).fetchone()
-    if back:
-        yield f"moments at which time runs backwards: {back:,}"
-    (mixed,) = db.execute(
-        "SELECT count(*) FROM fact AS one JOIN fact AS next ON next.id = one.id + 1 WHERE next.added < one.added"
-    ).fetchone()
-    if mixed:
-        yield f"facts that stand after facts that came later: {mixed:,}"
-
-
 def _clock(db: sqlite3.Connection) -> Iterator[str]:
     """A clock that was far ahead once dates every later write after it, since time does not run backwards.
 
@@ -99,14 +94,12 @@ def _clock(db: sqlite3.Connection) -> Iterator[str]:
         yield f"writes that are dated later than now: {ahead:,}; all that follow will be dated after them"
 
 
-def _facts(db: sqlite3.Connection) -> Iterator[str]:
-    """The table itself is read, not the index that should keep it so."""
-    (twice,) = db.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM fact NOT INDEXED WHERE removed IS NULL"
-        " GROUP BY head, relation, tail HAVING count(*) > 1)"
-    ).fetchone()
-    if twice:
-        yield f"facts that are stored twice: {twice:,}"
-    (odd,) = db.execute("SELECT count(*) FROM fact WHERE confidence NOT BETWEEN 0 AND 1 OR removed <= added").fetchone()
-    if odd:
-        yield f"facts with a confidence outside 0 to 1, or removed before they were added: {odd:,}"
+def _counts(db: sqlite3.Connection) -> Iterator[str]:
+    for problem, query in COUNTED.items():
+        try:
+            (found,) = db.execute(query).fetchone()
+        except sqlite3.DatabaseError as error:  # damage hides the answer
+            yield f"could not look for {problem}: {error}"
+        else:
+            if found:
+                yield f"{problem}: {found:,}"

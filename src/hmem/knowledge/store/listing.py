@@ -138,5 +138,5 @@ def _as_stored(row: FactRow) -> StoredFact:
 
 
 def _as_current(row: FactRow) -> StoredFact:
-    """As it was at the moment listed: a removal that came later is not told."""
+    """As it was at the moment listed: without a removal that came later."""
     return replace(_as_stored(row), removed_at=None, removed_by=None)

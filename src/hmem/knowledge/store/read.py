@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from hmem.graph.names import Names
-from hmem.graph.triples import Triples, as_triples, triple_keys
+from hmem.graph.triples import Triples, as_triples, is_among
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
 
@@ -87,10 +87,7 @@ def changes_since(db: sqlite3.Connection, moment: int, num_entities: int, num_re
         )
     )
     if len(added) and len(removed):  # removed and added again: it was there, and it is
-        keys = triple_keys(np.concatenate([added, removed]))
-        back_again = np.intersect1d(keys[: len(added)], keys[len(added) :])
-        added = added[~np.isin(keys[: len(added)], back_again)]
-        removed = removed[~np.isin(keys[len(keys) - len(removed) :], back_again)]
+        added, removed = added[~is_among(added, removed)], removed[~is_among(removed, added)]
     return Changes(
         moment=last_moment(db),
         entities=names(db, "entity", num_entities),

@@ -20,7 +20,7 @@ class StoredFact:
     relation: str
     tail: str
     added_at: datetime
-    source: str | None  # where it came from, as told when it was added
+    source: str | None  # where it came from, as given when it was added
     confidence: float | None
     removed_at: datetime | None = None
     removed_by: str | None = None  # the source of the removal

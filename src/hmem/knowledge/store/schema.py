@@ -14,7 +14,7 @@ Entities and relations are numbered from 0, facts and moments from 1, all withou
 import sqlite3
 from pathlib import Path
 
-from hmem.errors import Hint, StoreError
+from hmem.errors import StoreError
 
 APPLICATION_ID = int.from_bytes(b"hmem", "big")
 VERSION = 1
@@ -61,33 +61,20 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def refuse_other_files(connection: sqlite3.Connection, path: Path) -> None:
-    """A StoreError if the file belongs to another application, or to a later hmem."""
+def refuse_other_files(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
+    """A StoreError if the file is of another application or a later hmem; or of an earlier one, and only to be read."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         raise StoreError("{path} is not a knowledge base of hmem, but a file of something else", path=path)
     version = version_of(connection)
     if version > VERSION:
-        raise StoreError(
-            f"{{path}} has schema {version}, this hmem knows up to {VERSION}",
-            path=path,
-            found=version,
-            expected=str(VERSION),
-            hint=Hint(text="upgrade hmem to use it"),
-        )
-
-
-def refuse_older(connection: sqlite3.Connection, path: Path) -> None:
-    """A file that is opened to be read only cannot be brought up to date."""
-    version = version_of(connection)
-    if version < VERSION:
-        raise StoreError(
-            f"{{path}} has schema {version}, this hmem works with {VERSION}",
-            path=path,
-            found=version,
-            expected=str(VERSION),
-            hint=Hint(text="open it once for writing to bring it up to date"),
-        )
+        problem, hint = f"this hmem knows up to {VERSION}", "upgrade hmem to use it"
+    elif version < VERSION and read_only:
+        problem, hint = f"this hmem works with {VERSION}", "open it once for writing to bring it up to date"
+    else:
+        return
+    problem = f"{{path}} has schema {version}, {problem}"
+    raise StoreError(problem, path=path, found=version, expected=str(VERSION), hint=hint)
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:

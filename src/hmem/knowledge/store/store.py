@@ -17,20 +17,21 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 import pyarrow as pa
 
 from hmem import sqlite_files
 from hmem.errors import StoreError
-from hmem.graph.triples import Triples
+from hmem.graph.readers.table import table_of_triples
+from hmem.graph.triples import PARTS, Triples
 from hmem.knowledge.store import bulk, create, integrity, listing, read, write
 from hmem.knowledge.store.bulk import Column, Progress
 from hmem.knowledge.store.connection import Connection, size_of
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
-from hmem.knowledge.store.validation import PARTS, check_confidences, check_fact, check_facts, check_name, check_source
+from hmem.knowledge.store.validation import check_confidences, check_fact, check_facts, check_name, check_source
 
 Confidence = float | Iterable[float | None] | None
 MANY = 10_000  # facts from which on adding them in bulk is quicker
@@ -75,9 +76,7 @@ class Store:
     def __enter__(self) -> "Store":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -130,11 +129,9 @@ class Store:
     def table(self, as_of: datetime | int | None = None) -> pa.Table:
         """The same by name: a table with the columns head, relation and tail."""
         with self._connection.reading() as db:
-            facts = self.triples(as_of)
+            entities, relations = (pa.array(read.names(db, kind), pa.string()) for kind in ("entity", "relation"))
             try:
-                entities, relations = (pa.array(read.names(db, kind), pa.string()) for kind in ("entity", "relation"))
-                columns = zip(PARTS, (entities, relations, entities), facts.T, strict=True)
-                return pa.table({part: names.take(pa.array(ids)) for part, names, ids in columns})
+                return table_of_triples(self.triples(as_of), entities, relations)
             except pa.ArrowException as error:
                 raise damage(f"a fact has a name that is not stored: {error}") from None
 
@@ -202,9 +199,9 @@ class Store:
             columns = [pa.array(column, pa.string()) for column in zip(*checked, strict=True)]
             return self.add_columns(*columns, source=source, confidence=confidence)
         confidences = check_confidences(confidence, len(checked))
-        told = check_source(source)
+        source = check_source(source)
         with self._connection.writing() as db:
-            return write.add(db, checked, told, confidences)
+            return write.add(db, checked, source, confidences)
 
     def add_columns(
         self,
@@ -223,9 +220,13 @@ class Store:
         """
         columns = bulk.check_columns(heads, relations, tails)
         confidences = bulk.check_confidence_column(confidence, len(columns[0]))
-        told = check_source(source)
+        source = check_source(source)
         with self._connection.writing(trusted=True) as db:
-            return bulk.add_columns(db, columns, told, confidences, progress)
+            return bulk.add_columns(db, columns, source, confidences, progress)
+
+    def add_table(self, table: pa.Table, **how: Any) -> Written:
+        """The same for a table with the columns head, relation and tail."""
+        return self.add_columns(*(table.column(part) for part in PARTS), **how)
 
     def remove(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
         """End facts, all in one write. The file remembers them, and that `source` took them back.
@@ -234,20 +235,14 @@ class Store:
         or no longer, is merely counted.
         """
         checked = check_facts(facts)
-        told = check_source(source)
+        source = check_source(source)
         with self._connection.writing() as db:
-            return write.remove(db, checked, told)
+            return write.remove(db, checked, source)
 
     # Notes about the whole
 
-    def meta(self, key: str) -> str | None:
-        """A note kept with the file, such as the model it uses."""
-        with self._connection.reading() as db:
-            found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
-
     def metas(self) -> dict[str, str]:
-        """All notes, as of one moment."""
+        """All notes kept with the file, such as the model it uses, as of one moment."""
         with self._connection.reading() as db:
             return {str(key): str(value) for key, value in db.execute("SELECT key, value FROM meta")}
 

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from hmem.errors import DataError
+from hmem.errors import DataError, shown
+from hmem.graph.triples import PARTS
 from hmem.knowledge.store.records import Names3
 
 LONGEST_NAME = 10_000  # characters
-PARTS = ("head", "relation", "tail")
 
 
 def check_name(kind: str, name: object) -> str:
@@ -77,5 +77,4 @@ def check_count(confidences: int, facts: int) -> None:
 
 def _shown(value: object) -> str:
     """Short, on one line and printable everywhere, whatever it is."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shown(repr(value), 60)

@@ -12,6 +12,7 @@ from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import Kind, find_id, id_of, last_moment
 from hmem.knowledge.store.records import Names3, Written
 
+INSERT_FACT = "INSERT INTO fact (head, relation, tail, added, confidence) VALUES (?, ?, ?, ?, ?)"
 CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
 
 
@@ -38,18 +39,10 @@ def add(
             continue
         if not changed:
             moment = new_moment(db, source)
-        db.execute(
-            "INSERT INTO fact (head, relation, tail, added, confidence) VALUES (?, ?, ?, ?, ?)",
-            (*fact, moment, confidence),
-        )
+        db.execute(INSERT_FACT, (*fact, moment, confidence))
         changed.append(fact)
-    return Written(
-        moment=moment,
-        changed=as_triples(changed),
-        unchanged=len(facts) - len(changed),
-        new_entities=entities.new,
-        new_relations=relations.new,
-    )
+    new = {"new_entities": entities.new, "new_relations": relations.new}
+    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed), **new)
 
 
 def remove(db: sqlite3.Connection, facts: Sequence[Names3], source: str | None) -> Written:

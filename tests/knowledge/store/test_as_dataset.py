@@ -7,7 +7,7 @@ from hmem.errors import CheckpointError, ConfigError, DataError, StoreError
 from hmem.graph.dataset import load_folder
 from hmem.graph.registry import load_dataset
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.ingest import table_of
+from hmem.knowledge.store.as_dataset import table_of
 from tests.knowledge.conftest import ModelFolder
 from tests.knowledge.living import TOY_FACTS, stored_facts
 
