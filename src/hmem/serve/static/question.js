@@ -17,8 +17,8 @@ export class Question {
     this.line = el("span", { class: "line" });
     this.choice = el("span", { class: "choice" }, this.select);
     this.swap = button("⇄ other end", "quiet", () => this.ask(this.view.relation, this.otherEnd()), { id: "swap" });
-    this.all = button("everything missing", "quiet", () => this.ask(null, null), { id: "missing" });
-    this.hide = button("leave out what is stored", "quiet", () => this.toggleStored(), { id: "hide-stored" });
+    this.all = button("all missing facts", "quiet", () => this.ask(null, null), { id: "missing" });
+    this.hide = button("hide stored answers", "quiet", () => this.toggleStored(), { id: "hide-stored" });
     form.append(this.line, el("span", { class: "ways" }, this.swap, this.all, this.hide));
     form.addEventListener("submit", (event) => event.preventDefault());
   }
