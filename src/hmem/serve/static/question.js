@@ -74,7 +74,7 @@ export class Question {
     const far = usable.filter((each) => !stored.has(each.name));
     const group = (label, some) => (some.length ? el("optgroup", { label }, ...some.map(option)) : "");
     this.select.replaceChildren(
-      el("option", { value: "", disabled: true, hidden: true }, "choose a relation"),
+      el("option", { value: "", disabled: true, hidden: true }, "relation …"),
       group("In this neighborhood", near),
       group(near.length ? "Others" : "Relations", far));
   }
