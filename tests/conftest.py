@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for marker, why in (("slow", "slow"), ("browser", "drives a browser")):
         if not config.getoption(f"--{marker}"):
             for item in items:
-                if marker in item.keywords:
+                if item.get_closest_marker(marker):
                     item.add_marker(pytest.mark.skip(reason=f"{why}; run it with --{marker}"))
 
 

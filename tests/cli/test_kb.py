@@ -92,6 +92,13 @@ def test_info_counts_what_came_since_training(command: Command, zoo: str) -> Non
     assert (rows["since training"], rows["new to it"]) == ("2 facts added, 1 removed", "2 entities, 1 relation")
 
 
+def test_info_says_when_the_model_has_none_of_the_relations(command: Command, toy_model: Path) -> None:
+    Path("others.tsv").write_text("a\tlikes\tb\nb\tlikes\tc\n", encoding="utf-8")
+    made = command("kb", "create", "others.kb", "--facts", "others.tsv", "--model", toy_model)
+    said = "3 entities, 1 relation: all there are, so nothing can be predicted with it"
+    assert labels(made.out)["new to it"] == said
+
+
 def test_info_says_when_the_model_is_gone_changed_or_not_calibrated(command: Command, zoo: str) -> None:
     metrics = Path("model/metrics.json")
     saved = json.loads(metrics.read_text())

@@ -68,7 +68,8 @@ def test_no_command_speaks_python(command: Command) -> None:
 def test_a_first_row_that_may_be_a_heading_is_told(command: Command) -> None:
     Path("facts.csv").write_text("Who,What,Whom\n" + "".join(f"e{number},r,e{number + 1}\n" for number in range(5)))
     told = (
-        "the first row of facts.csv was read as a fact (Who, What, Whom); if it is a heading, give the option header\n"
+        "the first row of facts.csv was read as a fact (Who, What, Whom); "
+        "if it is a heading, delete that row or give the option header\n"
     )
     assert command("kb", "create", "zoo.kb", "--facts", "facts.csv").err == told
     command("kb", "create", "farm.kb")

@@ -217,7 +217,8 @@ def test_a_first_row_that_may_be_a_heading_is_noted(tmp_path: Path) -> None:
     (tmp_path / "facts.csv").write_text(f"Who,What,Whom\n{rows}")
     dataset = load_facts(tmp_path / "facts.csv")
     assert dataset.notes[0] == (
-        "the first row of facts.csv was read as a fact (Who, What, Whom); if it is a heading, give the option header"
+        "the first row of facts.csv was read as a fact (Who, What, Whom); "
+        "if it is a heading, delete that row or give the option header"
     )
     assert ("Who", "What", "Whom") in names_of(dataset, dataset.everything())
     assert len(load_facts(tmp_path / "facts.csv", header=True).notes) == 1  # about the splits

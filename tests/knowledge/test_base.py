@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import hmem
 from hmem.errors import ConfigError, EmptyNeighborhoodError, NoModelError, StoreError, UnknownNameError
@@ -159,6 +160,36 @@ def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
     ):
         with pytest.raises(ConfigError, match="expected how many answers"):
             none()
+
+
+COUNTS = """
+    import numpy as np
+    from hmem.knowledge.base import KnowledgeBase
+    kb = KnowledgeBase.open(argv[0])
+    for ask in (
+        lambda k: kb.predict("dog.n.01", "hyponym", k),
+        lambda k: kb.predict_target("dog.n.01", None, "cat.n.01", k),
+        lambda k: kb.similar("dog.n.01", k),
+        lambda k: kb.missing("dog.n.01", k),
+    ):
+        print(len(ask(np.int64(2))), ask(np.int64(2)) == ask(2))
+"""
+
+
+def test_a_count_may_come_from_numpy(make_base: MakeBase) -> None:
+    """In a process of its own, where nothing watches over the types before the base does."""
+    assert finish(start(COUNTS, make_base("recall").path)).splitlines() == ["2 True"] * 4
+
+
+def test_a_device_that_is_not_there_is_refused_when_the_base_is_opened(
+    make_base: MakeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_base("recall").store.path
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="no usable CUDA device; try: device='cpu'"):
+        KnowledgeBase.open(path, device="cuda")
+    with KnowledgeBase.open(path, device="auto") as kb:
+        assert kb.device == "cpu"
 
 
 NO_NAMES = """

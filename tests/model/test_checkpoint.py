@@ -215,6 +215,10 @@ def test_not_a_folder_or_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "nowhere", tmp_path, tmp_path / "file"):
         assert refusal(path) == f"{path}: not a model folder (no config.json); make one: hmem train DATA --out DIR"
+    (tmp_path / "training.safetensors").write_text("")
+    assert refusal(tmp_path) == (
+        f"{tmp_path}: not a model folder yet: its training was interrupted; go on with it: hmem.fit(…, resume=True)"
+    )
 
 
 @pytest.mark.parametrize("version", [FORMAT + 1, 99, "2", None])
@@ -384,7 +388,8 @@ def test_a_full_disk_is_one_clear_error_and_leaves_the_old_file(
 
     monkeypatch.setattr(checkpoint, "save_file", full)
     with pytest.raises(
-        CheckpointError, match=r"training\.safetensors: could not be written \(I/O error: No space left"
+        CheckpointError,
+        match=r"safetensors: could not be written \(I/O error: No space left.*; free some space",
     ):
         write_tensors(path, {"x": torch.ones(3)})
     assert path.read_bytes() == before

@@ -11,6 +11,7 @@ from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.runs.evaluate import count_unseen
+from tests.knowledge.stores import finish, start
 from tests.runs.test_fit import SMALL
 
 
@@ -42,3 +43,22 @@ def test_what_a_model_cannot_rank_is_refused(toy: Dataset) -> None:
         hmem.evaluate(hmem.fit(toy, settings=SMALL), renamed(toy, ["like", "b", "c", "d"]))
     with pytest.raises(DataError, match="its memories are implicit"):
         hmem.evaluate(hmem.fit(toy, "tpr-im", settings=SMALL), renamed(toy))
+
+
+WRONG = """
+    import hmem
+    for model, given in ((None, {"split": "tets"}), (None, {"protocols": ["every"]}), ("m", {})):
+        try:
+            hmem.evaluate(model, "wordnet-mini", **given)
+        except hmem.HMemError as error:
+            print(error)
+"""
+
+
+def test_arguments_of_another_kind_are_refused() -> None:
+    """In a process of its own, where nothing watches over the types before."""
+    assert finish(start(WRONG)).splitlines() == [
+        'split is "train", "valid" or "test", not "tets"',
+        'protocols are "all" and "typed", not "every"',
+        "expected a model or a scorer, found a str; load it first: hmem.load('m')",
+    ]

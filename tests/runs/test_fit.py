@@ -13,6 +13,8 @@ import hmem
 from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
 from hmem.graph.dataset import Dataset
 from hmem.model.checkpoint import FILES
+from hmem.model.presets import preset as settings_of
+from hmem.runs.fit import configure
 from hmem.runs.folder import claimed
 from hmem.training.loop import Progress
 
@@ -66,6 +68,12 @@ def test_without_a_folder_nothing_is_written(toy: Dataset, tmp_path: Path, monke
     assert model.metrics["training"].keys() == {"training_seconds", "epochs", "stopped", "parameters"}
     assert model.metrics["reports"][0]["split"] == "valid"
     assert "calibration" in model.metrics
+
+
+def test_one_setting_may_be_given_as_text() -> None:
+    assert configure(settings_of("recall"), "training.epochs=3").training.epochs == 3
+    with pytest.raises(ConfigError, match='found "epochs=3"'):
+        configure(settings_of("recall"), "epochs=3")
 
 
 def test_a_folder_holds_the_same_model(toy: Dataset, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ const texts = [];
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {
   const { data, parentElement } = walker.currentNode;
-  if (!data.trim() || parentElement.closest(".unseen")) continue;
+  if (!data.trim() || parentElement.closest(".visually-hidden")) continue;
   const range = document.createRange();
   range.selectNodeContents(walker.currentNode);
   for (const box of range.getClientRects()) texts.push([data, box]);
@@ -190,9 +190,16 @@ def test_everything_missing_is_asked_for_unless_told_otherwise(page: Page, tmp_p
         expected = [each for each in kb.missing("wolf.n.01", 10) if (each.probability or 0) >= 0.001]
     page.until(lambda: page.answers() == [" ".join(each.names) for each in expected], "the missing facts")
     assert page.one("#missing").get_attribute("aria-pressed") == "true"
-    page.shows("#legend", "Ask for one relation")  # until then the lines have no weights
+    page.shows("#legend", "Choose a relation")  # until then the lines have no weights
     page.click(".ranking .answer")
     page.shows("#legend", "Weight in the memory")
+
+
+def test_a_missing_fact_of_short_names_takes_one_line(page: Page) -> None:
+    page.open(entity="wolf.n.01")
+    page.answers()
+    lines = "return [...new Set([...arguments[0].querySelectorAll('.name')].map(each => each.offsetTop))].length"
+    assert [page.run(lines, row) for row in page.all(".ranking .answer .what")] == [1] * len(page.answers())
 
 
 def test_bare_scores_are_never_percentages(visit: Visit, tmp_path: Path) -> None:
@@ -214,12 +221,12 @@ def test_facts_do_not_wait_for_the_model(page: Page) -> None:
     page.click(".star .filler[href*=canine]")
     page.shows("#name", "canine.n.02")
     page.until(lambda: "wolf.n.01" in page.texts(".star .filler text"), "its facts")
-    page.shows("#answers", "being worked out")
+    page.shows("#answers", "Computing the answers")
     assert not page.texts(".ranking .answer")  # those are about something else
     assert page.answers()
     page.choose("hyponym")
     page.until(lambda: page.texts(".star .role.asked text"), "the question is drawn")
-    page.shows("#answers", "being worked out")
+    page.shows("#answers", "Computing the answers")
     assert "Weight in the memory" not in page.text("#legend")
     page.shows("#legend", "Weight in the memory")
     assert "wolf.n.01" in page.answers()
@@ -431,7 +438,7 @@ def test_a_new_entity_is_added_from_the_search(page: Page, tmp_path: Path) -> No
     page.write("#edit-tail", "wolf.n.01")
     page.press(Keys.ESCAPE, Keys.ENTER)
     page.shows("#name", "dire_wolf.n.01")
-    page.shows("#about", "not there when the model was trained")
+    page.shows("#about", "An unseen entity")
     assert page.answers()
     with facts_by(tmp_path) as kb:
         assert ("dire_wolf.n.01", "hypernym", "wolf.n.01") in kb
@@ -679,8 +686,8 @@ def test_an_entity_without_facts(page: Page, tmp_path: Path) -> None:
         kb.add("red_wolf.n.01", "hypernym", "wolf.n.01")
         kb.remove("red_wolf.n.01", "hypernym", "wolf.n.01")
     page.open(entity="red_wolf.n.01")
-    page.shows("#about", "Nothing is stored")
-    page.shows("#answers", "Nothing is stored about it yet")
+    page.shows("#about", "No stored facts")
+    page.shows("#answers", "No facts are stored about it yet")
 
 
 def test_without_a_model_facts_are_shown(visit: Visit) -> None:
@@ -695,7 +702,7 @@ def test_without_a_model_facts_are_shown(visit: Visit) -> None:
 def test_without_the_right_to_write_there_is_no_form(visit: Visit) -> None:
     page = visit(allow_writes=False)
     page.open(**ASKED)
-    page.shows("#edit", "only reads")
+    page.shows("#edit", "read-only")
     page.answers()
     page.open_answer("fox.n.01")
     assert not page.all("#adding")
@@ -703,7 +710,7 @@ def test_without_the_right_to_write_there_is_no_form(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("act", ["undo", "add"])
-def test_what_is_finished_late_leaves_the_focus_to_who_writes(page: Page, act: str) -> None:
+def test_what_is_finished_late_leaves_the_focus_where_it_is(page: Page, act: str) -> None:
     page.open(**ASKED)
     page.answers()
     page.add(*MIRROR)

@@ -70,7 +70,7 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
     }
     if found["last_write"] is not None:
         rows["writes"] += f", the last at {output.when(found['last_write'])}"
-    output.show(output.facts(rows | _model_rows(kb, found["model"])))
+    output.show(output.facts(rows | _model_rows(kb, found["model"], found["relations"])))
 
 
 @app.command()
@@ -176,7 +176,7 @@ def _model(store: "Store") -> dict[str, Any] | None:
     }
 
 
-def _model_rows(kb: Path, model: dict[str, Any] | None) -> dict[str, str]:
+def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -> dict[str, str]:
     if model is None:
         return {"model": f"none, so nothing can be predicted yet; hmem train --from {kb} --out DIR makes one"}
     if "trouble" in model:
@@ -198,4 +198,6 @@ def _model_rows(kb: Path, model: dict[str, Any] | None) -> dict[str, str]:
     rows["since training"] = f"{output.plural(model['facts_since'], 'fact')} added, {model['removed_since']:,} removed"
     new_entities = output.plural(model["new_entities"], "entity", "entities")
     rows["new to it"] = f"{new_entities}, {output.plural(model['new_relations'], 'relation')}"
+    if 0 < stored_relations == model["new_relations"]:
+        rows["new to it"] += ": all there are, so nothing can be predicted with it"
     return rows

@@ -69,10 +69,10 @@ def main() -> None:
     except SystemExit as left:
         if isinstance(getattr(left.__context__, "__cause__", None), KeyboardInterrupt):  # typer makes it an exit
             print("hmem: interrupted", file=sys.stderr)
+        if isinstance(left.__context__, BrokenPipeError):  # the reader, `head` for instance, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(141)  # as the shell calls it; typer makes it 1
         raise
-    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
     except OSError as error:
         reason = error.strerror or str(error)
         what = f"{error.filename}: {reason}" if error.filename else reason

@@ -36,6 +36,7 @@ from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.knowledge.store.validation import check_facts
 from hmem.model.checkpoint import Model, load
+from hmem.runs.device import resolve_device
 
 Row = TypeVar("Row", Prediction, Similar, Neighbor)
 
@@ -49,8 +50,8 @@ class KnowledgeBase:
 
     def __init__(self, store: Store | str | os.PathLike[str], device: str = "cpu") -> None:
         """An existing base, by its path or by its open store; see `create` and `open`."""
+        self.device = resolve_device(device)
         self.store = store if isinstance(store, Store) else Store.open(store)
-        self.device = device
         self._lock = threading.RLock()
         self._session: Session | None = None
         self._notes: dict[str, str] = {}  # of the store, when the session was made
@@ -201,8 +202,8 @@ class KnowledgeBase:
         """A session with the attached model, or the present one if it has that model."""
         link = self.model_link
         if link is None:
-            hint = attach_hint("train one with hmem train --from, or attach one that there is", self.path, "MODEL")
-            raise NoModelError("{path} has no model, which this is needed for", path=self.path, hint=hint)
+            hint = attach_hint("train one with hmem train --from, or use one that you have", self.path, "MODEL")
+            raise NoModelError("{path} has no model, and this needs one", path=self.path, hint=hint)
         if self._session is not None and self._session.model_link == link:
             return self._session
         return Session(self.store, link.load(self.store, self.device), link)

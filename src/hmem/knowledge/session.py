@@ -74,7 +74,7 @@ class Session:
 
     def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
         """The k relations that would best hold from head to tail."""
-        _check_k(k)
+        k = _counted(k)
         facts = [(head, relation, tail) for relation in self.saved.vocab.relations]
         judged = self.judge(facts, "tail", any_question=True)  # every relation is asked, sensible or not
         kept = [each for each in judged if not (new_only and each.stored) and each.score > -np.inf]
@@ -83,14 +83,14 @@ class Session:
 
     def missing(self, entity: str, k: int) -> list[Prediction]:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions."""
-        _check_k(k)
+        k = _counted(k)
         asked = self.subject(entity)
         roles, ranked = missing_facts(self.predictor, asked, k)
         return self._predictions(np.full(len(roles), asked), roles, ranked, any_question=True)  # every role was asked
 
     def similar(self, entity: str, k: int) -> list[Similar]:
         """The k entities most like this one."""
-        _check_k(k)
+        k = _counted(k)
         asked = self.entity(entity)
         if not self.predictor.vectors.is_placed(asked):
             if not self.live.has_facts(asked):
@@ -186,10 +186,10 @@ class Session:
 
     def _asked(self, question: Question) -> _Asked | HMemError:
         try:
-            _check_k(question.k)
+            k = _counted(question.k)
             entity = self.subject(question.entity)
             room = 0 if question.new_only else self.predictor.room(entity, question.most_edges)
-            return _Asked(entity, self.role(question.relation, question.direction), question.k, room)
+            return _Asked(entity, self.role(question.relation, question.direction), k, room)
         except HMemError as error:
             return error
 
@@ -253,6 +253,8 @@ def _number(names: Names, name: object) -> int:
     return number
 
 
-def _check_k(k: object) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+def _counted(k: object) -> int:
+    """How many answers are wanted, if that can be said of k."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ConfigError(f"k={k!r}: expected how many answers are wanted, 1 or more")
+    return int(k)

@@ -182,7 +182,8 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     except SafetensorError as error:  # a full disk, for one
         beside.unlink(missing_ok=True)
         problem = f"could not be written ({error}); what was there before is untouched"
-        raise CheckpointError(problem, path=path) from error
+        hint = Hint(text="free some space and try again") if "os error 28" in str(error) else None
+        raise CheckpointError(problem, path=path, hint=hint) from error
     os.chmod(beside, 0o644)  # safetensors makes it readable for its owner only
     os.replace(beside, path)
 
@@ -217,6 +218,13 @@ def _write(folder: Path, saved: Model) -> None:
 def _read_settings(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
+        if (folder / "training.safetensors").exists():  # which `hmem.runs.folder` writes
+            going_on = Hint(
+                text="go on with it",
+                command=f"hmem train DATA --out {folder} --resume",
+                call="hmem.fit(…, resume=True)",
+            )
+            raise CheckpointError("not a model folder yet: its training was interrupted", path=folder, hint=going_on)
         hint = Hint(text="make one", command="hmem train DATA --out DIR")
         raise CheckpointError("not a model folder (no config.json)", path=folder, hint=hint)
     try:

@@ -62,17 +62,21 @@ class _Function(Callback):
 
 
 class CtrlC(Callback):
-    """`with CtrlC() as callback`: the first Ctrl-C ends the run after its step, a second one at once."""
+    """`with CtrlC() as callback`: the first Ctrl-C ends the run after its step, a second one at once.
+
+    So does SIGTERM, with which machines are shut down and jobs ended.
+    """
 
     def __init__(self) -> None:
         self.asked = False
 
     def __enter__(self) -> "CtrlC":
-        self.before = signal.signal(signal.SIGINT, self._handle)
+        self.before = {each: signal.signal(each, self._handle) for each in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self.before)
+        for each, handler in self.before.items():
+            signal.signal(each, handler)
 
     def should_stop(self) -> bool:
         return self.asked

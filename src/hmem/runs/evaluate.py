@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Sequence
+from typing import get_args
 
-from hmem.errors import DataError
+from hmem.errors import ConfigError, DataError, Hint
 from hmem.evaluation.evaluate import Scorer
 from hmem.evaluation.protocol import PROTOCOLS, Protocol
 from hmem.evaluation.report import Report, report
@@ -31,6 +32,13 @@ def evaluate(
     The dataset may have entities that the model was not trained with. `graph` says which facts memories are made of,
     `name` how the report calls the model.
     """
+    if split not in get_args(Split):
+        raise ConfigError(f'split is "train", "valid" or "test", not "{split}"', option="split", found=split)
+    for protocol in set(protocols) - set(PROTOCOLS):
+        raise ConfigError(f'protocols are "all" and "typed", not "{protocol}"', option="protocols", found=protocols)
+    if isinstance(model, str | os.PathLike):
+        hint = Hint(text="load it first", call=f"hmem.load({str(model)!r})")
+        raise ConfigError(f"expected a model or a scorer, found a {type(model).__name__}", hint=hint)
     dataset = data if isinstance(data, Dataset) else load_dataset(data)
     if not isinstance(model, Model):
         name = name or type(model).__name__

@@ -33,7 +33,7 @@ from hmem.runs.folder import RunFolder, claimed
 from hmem.training.loop import Hooks, Outcome, Progress, train
 from hmem.training.state import State
 
-Settings = Mapping[str, Any] | Sequence[str]  # nested, as in a settings file, or ["section.name=value", …]
+Settings = Mapping[str, Any] | Sequence[str]  # nested, as in a settings file, or "section.name=value", one or more
 AnyCallback = Callback | Callable[[Progress], object]
 
 
@@ -109,6 +109,7 @@ def fingerprint(dataset: Dataset) -> str:
 
 def configure(base: Mapping[str, Any], settings: Settings | None = None, seed: int | None = None) -> Config:
     """The settings of a preset with others in their place."""
+    settings = [settings] if isinstance(settings, str) else settings
     nested = settings if isinstance(settings, Mapping) else parse_assignments(list(settings or ()))
     return from_dict(Config, merge(base, nested, {} if seed is None else {"training": {"seed": seed}}))
 

@@ -26,7 +26,8 @@ def read_text(path: Path, kind: str, delimiter: str | None, header: bool | None,
     table = scan(path, layout) if table is None else table
     if header is None and not layout.lines and _is_unlike_the_rest(table):
         first = ", ".join(str(column[0]) for column in table.columns)
-        note = f"the first row of {path.name} was read as a fact ({first}); if it is a heading, give the option header"
+        note = f"the first row of {path.name} was read as a fact ({first}); "
+        note += "if it is a heading, delete that row or give the option header"
         return with_note(table, note)
     return table
 

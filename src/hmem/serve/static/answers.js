@@ -5,7 +5,7 @@ import { button, count, decimal, el, factKey, factLine, mayMove, nameSpan, perce
 export const FIRST = 10; // answers asked for at once
 const MORE = { 10: 25, 25: 60 };
 const AGAINST =
-  " The order is that among all answers, the percentage is what speaks for one by itself; here the two differ.";
+  " The order compares all candidates, and the percentage judges each answer alone; here the two differ.";
 
 export class Answers {
   /** `onToggle(row, container)` opens or closes reasons, `onMore(k)` asks for more, `onMoved(first)`: a new order. */
@@ -31,7 +31,7 @@ export class Answers {
   /** Answers are on their way. Those to the same question stay until then. */
   wait(question) {
     if (question !== this.question || !this.list) {
-      this.say(el("p", { class: "waiting", role: "status" }, "The answers are being worked out …"));
+      this.say(el("p", { class: "waiting", role: "status" }, "Computing the answers …"));
     }
     this.busy(true);
   }
@@ -52,7 +52,7 @@ export class Answers {
     this.busy(false);
     this.question = question;
     if (!rows.length) {
-      this.say(el("p", {}, missing ? "Nothing is likely that is not stored already." : "There is no answer to rank."));
+      this.say(el("p", {}, missing ? "No missing fact is likely." : "There are no candidates to rank."));
       return;
     }
     const before = same ? this.places() : new Map();
@@ -70,7 +70,7 @@ export class Answers {
     this.rows = kept;
     this.k = k;
     if (this.open && !kept.has(this.open)) this.open = null;
-    this.list ??= el("ol", { class: "ranking" });
+    this.list ??= el("ol", { class: missing ? "ranking missing" : "ranking" });
     const held = this.list.contains(document.activeElement) ? document.activeElement : null; // moving would lose it
     this.list.replaceChildren(...[...kept.values()].map((entry) => entry.item));
     const isCut = MORE[k] && rows.length >= k;

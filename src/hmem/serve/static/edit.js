@@ -20,7 +20,7 @@ export class Edit {
     this.writes = graph.writes;
     if (!graph.writes) {
       this.root.replaceChildren(el("p", { class: "caption" },
-        "This server only reads. To change facts here, start it with a token in ", el("code", {}, "HMEM_TOKEN"),
+        "This server is read-only. To change facts here, start it with a token in ", el("code", {}, "HMEM_TOKEN"),
         ", or on this machine with ", el("code", {}, "hmem serve --allow-writes"), "."));
       return;
     }
@@ -65,7 +65,7 @@ export class Edit {
   }
 
   /** The names of the relations, some of which have come since. */
-  know(relations) {
+  setRelations(relations) {
     this.relations = [...new Set(relations)];
     if (this.writes) this.nameRelations();
   }
@@ -103,7 +103,7 @@ export class Edit {
     const isNew = [head, tail].filter((name) => name && this.exists[name] === false);
     const parts = [...new Set(isNew)].map((name) => `“${shown(name)}” will be a new entity.`);
     if (relation && document.activeElement !== this.relation && !this.relations.includes(relation)) {
-      parts.push(`“${shown(relation)}” will be a new relation, which a model uses once it is trained with it.`);
+      parts.push(`“${shown(relation)}” will be a new relation, which a model can use once it is trained with it.`);
     }
     this.say(parts.join(" "));
   }
@@ -151,7 +151,7 @@ export class Edit {
         return false;
       }
       moment = answer.moment;
-      this.know([...this.relations, fact[1]]);
+      this.setRelations([...this.relations, fact[1]]);
       this.exists[fact[0]] = this.exists[fact[2]] = true;
       this.say("");
       if (undoes) this.changes = this.changes.filter((change) => change !== undoes);
@@ -202,10 +202,10 @@ export function askForToken(dialog) {
     const cancel = button("Cancel", "quiet", () => dialog.close(""));
     const why = "Changing facts on this server needs its token (HMEM_TOKEN). It is kept until this tab is closed.";
     const form = el("form", { method: "dialog" },
-      el("h2", { id: "token-title" }, "A token, please"),
+      el("h2", { id: "token-title" }, "Token needed"),
       el("p", {}, wasWrong ? "The server did not accept that one." : why),
       el("label", { for: "token-value" }, "Token"), input,
-      el("p", { class: "actions" }, el("button", { type: "submit", class: "strong" }, "Go on"), " ", cancel));
+      el("p", { class: "actions" }, el("button", { type: "submit", class: "strong" }, "Continue"), " ", cancel));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       dialog.close(input.value);

@@ -27,7 +27,7 @@ export function drawLegend(root, { facts, question, total, modeled, caption = []
     parts.push("Weight in the memory, for this question: ");
     parts.push(sample(scale.width(low)), ` ${decimal(low)} to `, sample(scale.width(high)), ` ${decimal(high)}. `);
   } else if (modeled && !question && facts.length) {
-    parts.push("Ask for one relation, and the lines show how strongly each fact stands in the memory. ");
+    parts.push("Choose a relation, and line widths show the weights of facts in the memory. ");
   }
   const unsent = (total ?? 0) - facts.length;
   if (unsent > 0) parts.push(`Beyond these, ${count(unsent, "fact")} more are stored. `);

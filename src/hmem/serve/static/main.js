@@ -76,9 +76,9 @@ async function load({ focus = false, fresh = null } = {}) {
   drawn.then(again, () => {}); // without weights, what is drawn will do
   const [rows] = await Promise.allSettled([ranked]);
   if (signal.aborted) return;
-  if (rows.status === "rejected") showTrouble(rows.reason);
-  else if (!facts.length) showTrouble({ code: "no_facts" });
-  else if (!graph.model) showTrouble({ code: "no_model" });
+  if (rows.status === "rejected") showNoAnswers(rows.reason);
+  else if (!facts.length) showNoAnswers({ code: "no_facts" });
+  else if (!graph.model) showNoAnswers({ code: "no_model" });
   else showAnswers(view, rows.value);
 }
 
@@ -131,8 +131,8 @@ function showEntity(view, around, { focus, fresh }) {
   $("name").classList.toggle("long", view.entity.length > 60);
   $("name").title = view.entity.length > 60 ? view.entity : "";
   const total = around.total ?? facts.length;
-  const unseen = around.new ? ", not there when the model was trained" : "";
-  $("about").textContent = `${total ? count(total, "stored fact") : "Nothing is stored about it"}${unseen}`;
+  const unseen = around.new ? ". An unseen entity: the model was trained without it." : "";
+  $("about").textContent = `${total ? count(total, "stored fact") : "No stored facts"}${unseen}`;
   const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
   star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: Boolean(graph.model) });
   question.show(view, relations, facts, total);
@@ -161,11 +161,11 @@ function showAnswers(view, ranked) {
 }
 
 /** Say why there are no answers. */
-function showTrouble(error) {
+function showNoAnswers(error) {
   if (error.name === "AbortError") return;
   const meant = error.code === "unknown_name" ? error.suggestion : []; // the entity is there, so it is the relation
   const others = meant.map((relation) => linkTo({ ...current, relation, answer: null }, relation));
-  answers.say(...pages.trouble(error, { path: graph.path, hasFacts: facts.length > 0, others }));
+  answers.say(...pages.noAnswers(error, { path: graph.path, hasFacts: facts.length > 0, others }));
   star.explain(null);
   if (error.code === "loading") setTimeout(begin, 1000);
 }
@@ -214,10 +214,10 @@ async function changed(fact, kind, isIntroduction) {
   return load({ fresh: kind === "added" ? factKey(fact) : null });
 }
 
-/** The figures and relations of the graph, again. */
+/** Ask for the counts and relations of the graph again. */
 async function renew() {
   [graph, relations] = await Promise.all([api.graph(), api.relations()]);
-  edit.know(relations.map(({ name }) => name));
+  edit.setRelations(relations.map(({ name }) => name));
   $("base").textContent = graph.path;
   pages.colophon($("colophon"), graph);
 }

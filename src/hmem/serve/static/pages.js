@@ -5,14 +5,14 @@ import { button, count, el, entityLink, sentence, shown } from "./dom.js";
 /** Nothing is chosen yet. */
 export function welcome(root, graph, entities) {
   const parts = [
-    el("h1", {}, "What is stored, and what is likely besides"),
+    el("h1", {}, "Stored facts and likely ones"),
     el("p", { class: "lead" }, graph.facts
       ? `${count(graph.facts, "fact")} about ${count(graph.entities, "entity", "entities")}. ` +
-        "Find one of them: see what is stored, ask what is missing, and read why."
+        "Find an entity: see its facts, ask which are missing, and read why."
       : "This knowledge base has no facts yet. Add the first one below."),
   ];
   if (entities.length) {
-    parts.push(el("h2", {}, "Somewhere to start"));
+    parts.push(el("h2", {}, "Entities with the most facts"));
     parts.push(el("ul", { class: "starts" }, ...entities.map((entity) =>
       el("li", {}, entityLink(entity.name), el("span", { class: "aside" }, count(entity.facts, "fact"))))));
   }
@@ -24,7 +24,7 @@ export function welcome(root, graph, entities) {
 /** There is no such name. */
 export function unknown(root, name, error, { mayWrite, onNew }) {
   const quoted = el("q", { class: "name" }, shown(name, 300));
-  const parts = [el("h1", {}, "No such entity"), el("p", { class: "lead" }, "Nothing here is called ", quoted, ".")];
+  const parts = [el("h1", {}, "No such entity"), el("p", { class: "lead" }, "No entity has the name ", quoted, ".")];
   if (error.suggestion.length) {
     parts.push(el("h2", {}, "Perhaps you mean"));
     parts.push(el("ul", { class: "starts" }, ...error.suggestion.map((each) => el("li", {}, entityLink(each)))));
@@ -47,7 +47,7 @@ export function failed(root, error, onAgain) {
 }
 
 /** Why there are no answers to show, as elements. `others` are links to relations that may have been meant. */
-export function trouble(error, { path, hasFacts, others }) {
+export function noAnswers(error, { path, hasFacts, others }) {
   const lead = (text) => el("p", { class: "lead" }, text);
   if (error.code === "no_model") {
     return [
@@ -57,8 +57,8 @@ export function trouble(error, { path, hasFacts, others }) {
     ];
   }
   if (error.code === "no_facts" && !hasFacts) {
-    const then = "Tell something, and ask again: one fact is enough to begin with.";
-    return [lead("Nothing is stored about it yet."), el("p", {}, then)];
+    const then = "Add a fact and ask again: one is enough.";
+    return [lead("No facts are stored about it yet."), el("p", {}, then)];
   }
   if (error.code === "loading") return [lead("The model is being loaded …")];
   const perhaps = others.flatMap((link, place) => [place ? ", " : "Perhaps: ", link]);
@@ -73,7 +73,7 @@ export function colophon(root, graph) {
   else parts.push(`model: ${model.preset ?? model.name}${model.dataset ? `, trained on ${model.dataset}` : ""}`);
   if (model?.status === "loading") parts.push("being loaded");
   if (model?.trouble) parts.push(model.trouble);
-  parts.push(`moment ${count(graph.moment)}`);
-  parts.push(graph.writes ? "facts can be changed here" : "reading only");
+  parts.push(count(graph.moment, "write"));
+  parts.push(graph.writes ? "facts can be changed here" : "read-only");
   root.replaceChildren(...parts.flatMap((part, place) => [place ? " · " : "", part]));
 }

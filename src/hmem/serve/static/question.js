@@ -17,8 +17,8 @@ export class Question {
     this.line = el("span", { class: "line" });
     this.choice = el("span", { class: "choice" }, this.select);
     this.swap = button("⇄ other end", "quiet", () => this.ask(this.view.relation, this.otherEnd()), { id: "swap" });
-    this.all = button("everything missing", "quiet", () => this.ask(null, null), { id: "missing" });
-    this.hide = button("leave out what is stored", "quiet", () => this.toggleStored(), { id: "hide-stored" });
+    this.all = button("all missing facts", "quiet", () => this.ask(null, null), { id: "missing" });
+    this.hide = button("hide stored answers", "quiet", () => this.toggleStored(), { id: "hide-stored" });
     form.append(this.line, el("span", { class: "ways" }, this.swap, this.all, this.hide));
     form.addEventListener("submit", (event) => event.preventDefault());
   }
@@ -74,7 +74,7 @@ export class Question {
     const far = usable.filter((each) => !stored.has(each.name));
     const group = (label, some) => (some.length ? el("optgroup", { label }, ...some.map(option)) : "");
     this.select.replaceChildren(
-      el("option", { value: "", disabled: true, hidden: true }, "choose a relation"),
+      el("option", { value: "", disabled: true, hidden: true }, "relation …"),
       group("In this neighborhood", near),
       group(near.length ? "Others" : "Relations", far));
   }

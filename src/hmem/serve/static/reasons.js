@@ -3,7 +3,7 @@
 import { address, chainLine, count, decimal, el, factKey, factLine, share } from "./dom.js";
 
 const SAID = {
-  completion: "what completing the memory adds",
+  completion: "completion of the memory",
   usual: "what answers to this question have in common",
   dense: "the memory as a whole, no single fact",
   rest: "distance that no fact decides",
@@ -61,9 +61,9 @@ export function showReasons(container, row, explained, { entity, actions }) {
 }
 
 function why(row, explained, { isSum, main }) {
-  const stored = explained.stored ?? row.stored ? "It is stored; this is what the others would say without it. " : "";
+  const stored = explained.stored ?? row.stored ? "It is stored; its score comes from the other facts. " : "";
   const score = `Score ${decimal(explained.score)}. `;
-  if (!main.length) return `${stored}${score}No fact speaks for it in particular.`;
+  if (!main.length) return `${stored}${score}No single fact contributes to it.`;
   return `${stored}${score}${isSum ? "It comes from:" : "What each fact adds to it:"}`;
 }
 
