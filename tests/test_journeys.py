@@ -18,7 +18,8 @@ def test_functions_are_listed_once_in_the_order_in_which_they_are_entered() -> N
         str(HMemError("c"))
 
     hops = journey(call)
-    assert [name for _, name in hops] == ["HMemError.__init__", "HMemError.__str__", "word", "hint_for_python"]
+    entered = ["HMemError.__init__", "HMemError.__str__", "word", "hint_for_python", "Hint.with_action"]
+    assert [name for _, name in hops] == entered
     assert modules(hops) == ["hmem.errors"]
     assert journey(lambda: None) == []
 
@@ -29,7 +30,7 @@ def test_threads_that_are_started_meanwhile_are_seen() -> None:
         thread.start()
         thread.join()
     hint_for_python(Hint(text="b"))
-    assert list(hops) == [("hmem.errors", "hint_for_python")]
+    assert list(hops) == [("hmem.errors", "hint_for_python"), ("hmem.errors", "Hint.with_action")]
 
 
 def test_an_answer_over_http_takes_the_way_that_it_takes_in_python(zoo: Path) -> None:

@@ -1,6 +1,7 @@
 """Names and the integers that stand for them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,6 @@ class Names:
         self.kind = kind
         self._arrow: pa.Array | None = names if isinstance(names, pa.Array) else None
         self._list: list[str] | None = None if self._arrow is not None else list(names)
-        self._ids: dict[str, int] | None = None
 
     def __len__(self) -> int:
         held = self._arrow if self._list is None else self._list
@@ -37,7 +37,7 @@ class Names:
         return self._list[index]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._index()
+        return name in self._ids
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Names) and self.to_list() == other.to_list()
@@ -64,19 +64,17 @@ class Names:
 
     def add(self, name: str) -> int:
         """The id of `name`, which is given the next free one if it is new."""
-        ids = self._index()
-        found = ids.get(name)
-        if found is not None:
-            return found
-        ids[name] = len(self.to_list())
-        self.to_list().append(name)
-        return ids[name]
+        found = self._ids.get(name)
+        if found is None:
+            found = self._ids[name] = len(self.to_list())
+            self.to_list().append(name)
+        return found
 
     def get(self, name: str) -> int | None:
-        return self._index().get(name)
+        return self._ids.get(name)
 
     def id_of(self, name: str) -> int:
-        found = self._index().get(name)
+        found = self._ids.get(name)
         if found is None:
             raise unknown_name(self.kind, name, self.closest(name))
         return found
@@ -88,10 +86,9 @@ class Names:
         """The names that may have been meant by `name`, the likeliest first."""
         return closest(name, self.to_list(), count)
 
-    def _index(self) -> dict[str, int]:
-        if self._ids is None:
-            self._ids = {name: position for position, name in enumerate(self.to_list())}
-        return self._ids
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.to_list())}
 
 
 def unknown_name(kind: str, name: str, suggestions: Sequence[str] = ()) -> UnknownNameError:

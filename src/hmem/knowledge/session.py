@@ -29,8 +29,6 @@ from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
 from hmem.model.implicit import ImplicitMemory
 
-LONGEST_GUESSED = 200  # characters of a name that others are compared with
-
 
 class _Asked(NamedTuple):
     """A question in numbers."""
@@ -159,7 +157,7 @@ class Session:
     def closest(self, kind: str, name: str) -> list[str]:
         """A few names like one that is not there."""
         names = self.live.entities.names if kind == "entity" else self.live.relations.names
-        return names.closest(name) if len(name) <= LONGEST_GUESSED else []
+        return names.closest(name)
 
     def _fact(self, head: str, relation: str, tail: str, direction: str) -> tuple[int, int, int]:
         """The asked entity, the role and the answer of a fact that is asked for from one end."""

@@ -34,7 +34,7 @@ class _Asked:
 
 
 class Batcher:
-    """The queue in front of a model."""
+    """The queue in front of a model. Its lock guards the queue alone; that over the model is the knowledge base's."""
 
     def __init__(
         self,

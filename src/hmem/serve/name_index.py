@@ -38,7 +38,7 @@ class Totals:
 
 
 class NameIndex:
-    """The entities and relations of a store. Safe to use from several threads."""
+    """The entities and relations of a store. Safe to use from several threads: it owns a lock over its own tables."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -63,7 +63,7 @@ class Model:
 
 
 class Service:
-    """One open knowledge base. What is awaited here belongs to one event loop."""
+    """One open knowledge base, with the threads that work on it. It has no lock; one event loop awaits its results."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self.settings = settings

@@ -124,7 +124,8 @@ class Connection:
             raise StoreError("{path} was opened by the process that this one was forked from", path=self.path)
         if self._connection is None:
             raise StoreError("{path} is closed; open it again", path=self.path)
-        _refuse_if_moved(self.path, self.file)
+        if sqlite_files.file_id(self.path) != self.file:
+            raise _moved(self.path)
         return self._connection
 
 
@@ -191,17 +192,17 @@ def _connect_to_read(path: Path) -> tuple[RegisteredConnection, bool]:
     return connection, False
 
 
-def _refuse_if_moved(path: Path, file: sqlite_files.FileId | None) -> None:
+def _moved(path: Path) -> StoreError:
     """What is written to a file without a name is lost, and its log would be taken for that of the file now there."""
-    if sqlite_files.file_id(path) != file:
-        raise StoreError("{path} was removed or replaced while it was open; open it anew", path=path)
+    return StoreError("{path} was removed or replaced while it was open; open it anew", path=path)
 
 
 def _prepare(connection: RegisteredConnection, path: Path, read_only: bool) -> None:
     for setting in SETTINGS:
         connection.execute(setting)
     refuse_other_files(connection, path, read_only)  # which waits for a process that is replacing the file
-    _refuse_if_moved(path, connection.registration.file)
+    if sqlite_files.file_id(path) != connection.registration.file:
+        raise _moved(path)
     _refuse_half_a_page(connection, path)
     if not read_only:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
