@@ -1,5 +1,11 @@
-"""Fixtures that every test may use, and the `--slow` and `--browser` options."""
+"""Fixtures that every test may use, and the `--slow` and `--browser` options.
 
+Tests run on one thread each: tiny problems gain nothing from more, there is a worker for each core already (`make
+test`), and sums in one order give weights that can be compared bit by bit.
+"""
+
+import fcntl
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +16,9 @@ from hypothesis import settings
 
 if TYPE_CHECKING:  # hmem itself is imported inside the fixtures, once jaxtyping watches it
     from hmem.graph.dataset import Dataset
+
+os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start
+torch.set_num_threads(1)
 
 settings.register_profile("hmem", deadline=None)
 settings.load_profile("hmem")
@@ -75,6 +84,39 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if marker in item.keywords:
                     item.add_marker(pytest.mark.skip(reason=f"{why}; run it with --{marker}"))
+
+
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """`made_once(name, make)` is a folder that `make` has filled, in the first of pytest's workers that needed it."""
+    base = tmp_path_factory.getbasetemp()
+    ours = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def once(name: str, make: Callable[[Path], object]) -> Path:
+        folder = ours / f"made-{name}"
+        with (ours / f"made-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                unfinished = tmp_path_factory.mktemp(name)
+                make(unfinished)
+                unfinished.rename(folder)
+        return folder
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def trained_guide(made_once: MadeOnce) -> Path:
+    """A folder in which docs/knowledge.md has trained its model, `models/mini`; `printed.txt` is what was printed.
+
+    The one training of the bundled graph that tests share. To be read, not changed.
+    """
+    from tests.pages import train_guide
+
+    return made_once("guide", train_guide)
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from hmem.graph.registry import load_dataset
 from hmem.model.checkpoint import load
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
-from tests.cli.test_train import QUICK, Run, here, one_thread, run, write_toy
+from tests.cli.test_train import QUICK, Run, here, run, write_toy
 
-__all__ = ["here", "one_thread", "run"]  # fixtures
+__all__ = ["here", "run"]  # fixtures
 
 KEYS = [
     "dataset", "split", "graph", "model", "protocols", "breakdowns", "settings", "seed", "seconds", "device", "commit",

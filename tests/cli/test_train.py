@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from hmem.model.checkpoint import FILES, load
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.runs.folder import claimed
-from tests.cli.conftest import Answer, invoke
+from tests.cli.conftest import Answer, invoke, write_splits
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
 SMALL = ("--set", "memory.entity_dim=6", "--set", "memory.relation_dim=4", "--device", "cpu")
@@ -34,20 +34,7 @@ Run = Callable[..., Answer]
 
 
 def write_toy(folder: Path) -> Path:
-    folder.mkdir()
-    for split, text in (("train", TOY_TRAIN), ("valid", TOY_VALID), ("test", TOY_TEST)):
-        rows = ("\t".join(line.split()) for line in text.splitlines() if line)
-        (folder / f"{split}.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the processes that are started here, so that weights can be compared bit by bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    return write_splits(folder, TOY_TRAIN, TOY_VALID, TOY_TEST)
 
 
 @pytest.fixture
@@ -389,7 +376,6 @@ def test_a_real_ctrl_c(run: Run, here: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
         preexec_fn=lambda: os.nice(10),  # so that on a busy machine the signal comes before the end
     )
     log, deadline = here / "model" / "log.jsonl", time.monotonic() + 60

@@ -250,9 +250,7 @@ def as_nobody(script: str, path: Path, imports: str = "") -> str:
 
     What it needs is imported before: it may not be allowed to read the modules either.
     """
-    give_up = (
-        f"import os\nos.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" if os.geteuid() == 0 else ""
-    )
+    give_up = f"import os\nos.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" if os.geteuid() == 0 else ""
     return finish(start(imports + give_up + dedent(script), path))
 
 
