@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from hypothesis import settings
+
+from tests import laws
 
 if TYPE_CHECKING:  # hmem itself is imported inside the fixtures, once jaxtyping watches it
     from hmem.graph.dataset import Dataset
@@ -20,8 +21,6 @@ if TYPE_CHECKING:  # hmem itself is imported inside the fixtures, once jaxtyping
 os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start
 torch.set_num_threads(1)
 
-settings.register_profile("hmem", deadline=None)
-settings.load_profile("hmem")
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
@@ -76,6 +75,10 @@ paw.n.01 part_of bear.n.01
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
     parser.addoption("--browser", action="store_true", help="run the tests that drive a browser too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    laws.load(thorough=config.getoption("--slow"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
