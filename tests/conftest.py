@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from tests import laws
+from tests import laws, shapes
 
 if TYPE_CHECKING:  # hmem itself is imported inside the fixtures, once jaxtyping watches it
     from hmem.graph.dataset import Dataset
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start
 torch.set_num_threads(1)
+shapes.install()
 
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
