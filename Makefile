@@ -43,6 +43,7 @@ bench: install
 
 golden: install
 	$(BIN)/python -m tests.golden.write
+	$(BIN)/pytest --write-snapshots tests/cli
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

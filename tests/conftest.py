@@ -23,6 +23,7 @@ torch.set_num_threads(1)
 shapes.install()
 
 
+SNAPSHOTS = Path(__file__).parent / "snapshots"
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
 TOY_TRAIN = """
@@ -75,6 +76,7 @@ paw.n.01 part_of bear.n.01
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption("--write-snapshots", action="store_true", help="write tests/snapshots anew instead of comparing")
     parser.addoption("--browser", action="store_true", help="run the tests that drive a browser too")
 
 
@@ -121,6 +123,25 @@ def trained_guide(made_once: MadeOnce) -> Path:
     from tests.pages import train_guide
 
     return made_once("guide", train_guide)
+
+
+Snapshot = Callable[[str, str], None]
+
+
+@pytest.fixture
+def snapshot(request: pytest.FixtureRequest) -> Snapshot:
+    """`snapshot("data-list", out)` compares the whole output of a command with `tests/snapshots/data-list.txt`.
+
+    One snapshot a command is enough; what else a test wants to know, it asks for. `make golden` writes them anew.
+    """
+
+    def compare(name: str, text: str) -> None:
+        file = SNAPSHOTS / f"{name}.txt"
+        if request.config.getoption("--write-snapshots"):
+            file.write_text(text, encoding="utf-8")
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare
 
 
 @pytest.fixture

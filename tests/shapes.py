@@ -30,7 +30,7 @@ def checked(function: Any = None, *, typechecker: Any) -> Any:
         return functools.partial(checked, typechecker=typechecker)
     if dataclasses.is_dataclass(function) and isinstance(function, type):
         if "__init__" in vars(function):
-            function.__init__ = checked(function.__init__, typechecker=typechecker)  # type: ignore[misc]
+            function.__init__ = checked(function.__init__, typechecker=typechecker)  # type: ignore[method-assign]
         return function
     if not inspect.isfunction(function) or _is_generator(function) or _names_a_type(function):
         return jaxtyped(function, typechecker=typechecker)
