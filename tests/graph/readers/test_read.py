@@ -40,11 +40,11 @@ def parquet_bytes() -> bytes:
         ("a.csv", "a,r,b\nb,r,c\n"),
         ("a.txt", "a r b\nb r c\n"),
         ("a", "a\tr\tb\nb\tr\tc\n"),
-        ("a.tsv.gz", gzip.compress(b"a\tr\tb\nb\tr\tc\n")),
+        ("a.tsv.gz", gzip.compress(b"a\tr\tb\nb\tr\tc\n", mtime=0)),
         ("a.csv.bz2", bz2.compress(b"a,r,b\nb,r,c\n")),
         ("a.txt.zst", pa.compress(b"a|r|b\nb|r|c\n", codec="zstd", asbytes=True)),
         ("a.parquet", parquet_bytes()),
-        ("a.parquet.gz", gzip.compress(parquet_bytes())),
+        ("a.parquet.gz", gzip.compress(parquet_bytes(), mtime=0)),
         ("a.nt", "<a:> <r:> <b:> .\n<b:> <r:> <c:> .".replace(":>", "://>")),
     ],
 )
@@ -166,7 +166,7 @@ def test_broken_openke_files_give_a_table_or_our_own_error(folder: Path, content
 @pytest.mark.parametrize(
     ("suffix", "content"),
     [
-        ("tsv.gz", gzip.compress(b"a\tr\tb\nb\tr\tc\n")),
+        ("tsv.gz", gzip.compress(b"a\tr\tb\nb\tr\tc\n", mtime=0)),
         ("tsv.bz2", bz2.compress(b"a\tr\tb\nb\tr\tc\n")),
         ("tsv.zst", pa.compress(b"a\tr\tb\nb\tr\tc\n", codec="zstd", asbytes=True)),
         ("parquet", parquet_bytes()),
