@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test check format bench golden bundled clean
+.PHONY: install demo test slow coverage check format bench golden bundled clean
 
 install: $(STAMP)
 
@@ -17,8 +17,17 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	@$(BIN)/hmem demo
 
+# One worker a core. Compiled tests are kept, whatever the environment says: each worker reads all of them.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal
+
 test: install
-	$(BIN)/pytest
+	$(PYTEST)
+
+slow: install
+	$(PYTEST) --slow -m slow
+
+coverage: install
+	$(PYTEST) --cov=hmem --cov-report=term-missing:skip-covered
 
 check: install
 	$(BIN)/ruff format --check .
@@ -34,6 +43,7 @@ bench: install
 
 golden: install
 	$(BIN)/python -m tests.golden.write
+	$(BIN)/pytest --write-snapshots tests/cli
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,19 +1,29 @@
-"""Fixtures that every test may use, and the `--slow` and `--browser` options."""
+"""Fixtures that every test may use, and the `--slow` and `--browser` options.
 
+Tests run on one thread each: tiny problems gain nothing from more, there is a worker for each core already (`make
+test`), and sums in one order give weights that can be compared bit by bit.
+"""
+
+import fcntl
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from hypothesis import settings
+
+from tests import laws, shapes
 
 if TYPE_CHECKING:  # hmem itself is imported inside the fixtures, once jaxtyping watches it
     from hmem.graph.dataset import Dataset
 
-settings.register_profile("hmem", deadline=None)
-settings.load_profile("hmem")
+os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start
+torch.set_num_threads(1)
+shapes.install()
 
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
 TOY_TRAIN = """
@@ -66,7 +76,12 @@ paw.n.01 part_of bear.n.01
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption("--write-snapshots", action="store_true", help="write tests/snapshots anew instead of comparing")
     parser.addoption("--browser", action="store_true", help="run the tests that drive a browser too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    laws.load(thorough=config.getoption("--slow"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -75,6 +90,58 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(pytest.mark.skip(reason=f"{why}; run it with --{marker}"))
+
+
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """`made_once(name, make)` is a folder that `make` has filled, in the first of pytest's workers that needed it."""
+    base = tmp_path_factory.getbasetemp()
+    ours = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def once(name: str, make: Callable[[Path], object]) -> Path:
+        folder = ours / f"made-{name}"
+        with (ours / f"made-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                unfinished = tmp_path_factory.mktemp(name)
+                make(unfinished)
+                unfinished.rename(folder)
+        return folder
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def trained_guide(made_once: MadeOnce) -> Path:
+    """A folder in which docs/knowledge.md has trained its model, `models/mini`; `printed.txt` is what was printed.
+
+    The one training of the bundled graph that tests share. To be read, not changed.
+    """
+    from tests.pages import train_guide
+
+    return made_once("guide", train_guide)
+
+
+Snapshot = Callable[[str, str], None]
+
+
+@pytest.fixture
+def snapshot(request: pytest.FixtureRequest) -> Snapshot:
+    """`snapshot("data-list", out)` compares the whole output of a command with `tests/snapshots/data-list.txt`.
+
+    One snapshot a command is enough; what else a test wants to know, it asks for. `make golden` writes them anew.
+    """
+
+    def compare(name: str, text: str) -> None:
+        file = SNAPSHOTS / f"{name}.txt"
+        if request.config.getoption("--write-snapshots"):
+            file.write_text(text, encoding="utf-8")
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ class Watch:
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         module, code = frame.f_globals.get("__name__", ""), frame.f_code
-        if event == "call" and module.startswith(self._prefix) and code.co_filename != "<string>":
+        if event == "call" and module.startswith(self._prefix) and not code.co_filename.startswith("<"):
             name = code.co_qualname.partition(".<locals>.<")[0]
             if not name.startswith("<"):
                 self.hops.setdefault((module, name))

@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from hmem.cli.main import app
 from tests.cli.test_guide import comparable
+from tests.pages import use_trained
 
 ROOT = Path(__file__).resolve().parents[1]
 README, DOCS = ROOT / "README.md", ROOT / "docs"
@@ -153,35 +154,62 @@ def script(text: str) -> str:
     return "\n".join(lines)
 
 
-def run_page(path: Path, folder: Path) -> list[str]:
+TRAINING = {  # the line of a page that trains `models/mini`, and what goes on with such a model
+    README: (r'^subprocess\.run\(.*"train", "wordnet-mini".*"models/mini".*\)$', ""),
+    DOCS / "tutorial.md": (r'^model = hmem\.fit\(graph, .*out="models/mini".*\)$', 'model = hmem.load("models/mini")'),
+}
+ABOUT_TRAINING = re.compile(r"hmem\.fit\(graph|\.config\.")  # blocks that print its progress or its settings
+
+
+@pytest.fixture(params=["trained", pytest.param("training", marks=pytest.mark.slow)])
+def trained(request: pytest.FixtureRequest) -> Path | None:
+    """The model that is used in place of a page's own training of the bundled graph; None: the page runs as it is."""
+    return request.getfixturevalue("trained_guide") if request.param == "trained" else None
+
+
+def run_page(path: Path, folder: Path, trained: Path | None = None) -> list[str]:
     """What each Python block of a page prints, run one after the other in one namespace and an empty folder."""
-    program = folder / f"{path.name}.py"
-    program.write_text(script(page(path)), encoding="utf-8")
-    workplace = folder / "here"
+    text, workplace = script(page(path)), folder / "here"
     workplace.mkdir()
-    settings = {"HMEM_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
+    if trained is not None:
+        use_trained(trained, workplace)
+        text, replaced = re.subn(*TRAINING[path], text, flags=re.MULTILINE)
+        assert replaced == 1, f"{path.name} does not train as it did"
+    program = folder / f"{path.name}.py"
+    program.write_text(text, encoding="utf-8")
+    settings = {"HMEM_HOME": str(folder / "home"), "COLUMNS": "100"}
     environment = {name: value for name, value in os.environ.items() if name != "HMEM_DATA"} | settings
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=workplace, env=environment)
     assert done.returncode == 0, f"{path.name}: {done.stderr}"
     return [part.strip("\n") for part in done.stdout.split(f"{MARK}\n")[:-1]]
 
 
-def shown_and_printed(path: Path, folder: Path) -> Iterator[tuple[Block, str, str]]:
+def shown_and_printed(path: Path, folder: Path, trained: Path | None = None) -> Iterator[tuple[Block, str, str]]:
     """Every Python block of a page, the text that is shown below it, and what it prints."""
     page_blocks = list(blocks(page(path)))
-    printed = iter(run_page(path, folder))
+    printed = iter(run_page(path, folder, trained))
     for block, following in zip(page_blocks, [*page_blocks[1:], Block("", 0, "")], strict=True):
         if block.language == "python":
             yield block, following.text if following.language == "text" else "", next(printed)
 
 
-def test_the_readme_runs_and_prints_what_it_says(tmp_path: Path) -> None:
+def test_the_readme_runs_and_prints_what_it_says(trained: Path | None, tmp_path: Path) -> None:
     """Numbers that training decides may differ."""
-    for block, shown, got in shown_and_printed(README, tmp_path):
+    for block, shown, got in shown_and_printed(README, tmp_path, trained):
         assert comparable(got) == comparable(shown), f"README.md:{block.first + 1} printed:\n{got}"
 
 
-@pytest.mark.parametrize("path", RUN[1:], ids=by_name)
+def test_the_tutorial_runs_and_prints_what_it_says(trained: Path | None, tmp_path: Path) -> None:
+    """To the digits that are shown, where the page trains; with another model, numbers may differ."""
+    checker, options = doctest.OutputChecker(), doctest.ELLIPSIS
+    for block, shown, got in shown_and_printed(DOCS / "tutorial.md", tmp_path, trained):
+        if trained is not None:
+            shown, got = ("\n".join(comparable(text)) for text in (shown, got))
+        if trained is None or not ABOUT_TRAINING.search(block.text):
+            assert checker.check_output(f"{shown}\n", f"{got}\n", options), f"line {block.first + 1} printed:\n{got}"
+
+
+@pytest.mark.parametrize("path", [path for path in RUN if path not in TRAINING], ids=by_name)
 def test_code_runs_and_prints_what_the_page_says(path: Path, tmp_path: Path) -> None:
     """The block of text after a Python block is its output; `...` stands for anything."""
     checker, options = doctest.OutputChecker(), doctest.ELLIPSIS

@@ -135,6 +135,9 @@ def test_a_base_that_was_open_when_the_process_was_forked_is_not_opened_in_the_c
         closed, open_ = Store.open(argv[0]), Store.open(argv[1])
         closed.close()
         if os.fork() == 0:
+            from pathlib import Path
+            from hmem import sqlite_files
+            print(sqlite_files.is_open(Path(argv[0])), sqlite_files.is_open(Path(argv[1])), flush=True)
             with Store.open(argv[0]) as own:
                 own.add([("child", "wrote", "this")])
             for read_only in (False, True):
@@ -147,7 +150,8 @@ def test_a_base_that_was_open_when_the_process_was_forked_is_not_opened_in_the_c
     """
     other = base.with_name("other.kb")
     Store.create(other).close()
-    told = finish(start(script, base, other)).splitlines()
+    are_open, *told = finish(start(script, base, other)).splitlines()
+    assert are_open == "False True"  # the child must not close a descriptor of what its parent has open
     assert (
         told
         == [

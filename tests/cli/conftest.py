@@ -1,12 +1,13 @@
 """What the tests of the commands share: `hmem …` in this process, and a model of the toy graph trained once."""
 
+import contextlib
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import torch
 
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
@@ -24,17 +25,22 @@ QUICK = (
 )  # fmt: skip
 
 
+DEMO = """
+canine.n.02 has_part paw.n.01
+feline.n.01 has_part paw.n.01
+paw.n.01 has_part claw.n.01
+building.n.01 has_part wall.n.01
+building.n.01 has_part roof.n.01
+wall.n.01 part_of building.n.01
+corvine_bird.n.01 hyponym raven.n.01
+corvine_bird.n.01 hyponym crow.n.01
+crow.n.01 hypernym corvine_bird.n.01
+"""
+
+
 def tabbed(text: str) -> str:
     """Facts as the toy graph has them, with tabs."""
     return "".join("\t".join(line.split()) + "\n" for line in text.splitlines() if line)
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def invoke(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *arguments: object) -> Answer:
@@ -48,10 +54,32 @@ def invoke(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *
     return Answer(int(left.value.code or 0), out, err)
 
 
+def write_splits(folder: Path, *texts: str) -> Path:
+    """A dataset's folder: train, valid and test."""
+    folder.mkdir()
+    for split, text in zip(("train", "valid", "test"), texts, strict=True):
+        (folder / f"{split}.tsv").write_text(tabbed(text), encoding="utf-8")
+    return folder
+
+
+def write_small_bundled(folder: Path) -> None:
+    """Tiny graphs in place of the bundled ones: where a folder has a dataset's name, it is the dataset.
+
+    `wordnet-mini` is the toy graph and what `hmem demo` asks about besides, with WordNet's names of relations;
+    `wordnet-mini-gen` the same with five entities kept out of training.
+    """
+    from typer.testing import CliRunner
+
+    from hmem.cli.main import app
+
+    texts = (TOY_TRAIN + DEMO, TOY_VALID, TOY_TEST)
+    with contextlib.chdir(folder):
+        write_splits(Path("wordnet-mini"), *(re.sub(r" (\w+) ", r" _\1 ", text) for text in texts))
+        assert CliRunner().invoke(app, ["data", "gen", "wordnet-mini", "--heldout", "5"]).exit_code == 0
+
+
 @pytest.fixture
-def command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], one_thread: None
-) -> Command:
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
     """`command("kb", "info", "zoo.kb")` is `hmem kb info zoo.kb` in an empty folder, in the time zone UTC."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HMEM_DATA", raising=False)
@@ -78,19 +106,12 @@ class _Input:
 @pytest.fixture(scope="session")
 def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A calibrated model of the toy graph. To be read, not changed."""
-    import subprocess
+    from hmem.runs.fit import fit
 
     folder = tmp_path_factory.mktemp("trained")
-    (folder / "toy").mkdir()
-    for split, text in (("train", TOY_TRAIN), ("valid", TOY_VALID), ("test", TOY_TEST)):
-        (folder / "toy" / f"{split}.tsv").write_text(tabbed(text), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "hmem", "train", "toy", "--out", "model", *QUICK],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    write_splits(folder / "toy", TOY_TRAIN, TOY_VALID, TOY_TEST)
+    with contextlib.chdir(folder):
+        fit("toy", settings=list(QUICK[1:8:2]), device="cpu", out="model")
     return folder / "model"
 
 

@@ -1,14 +1,22 @@
 """`hmem demo`, shortened: the story it tells, not how well it ends."""
 
+import contextlib
+
 import pytest
 from typer.testing import CliRunner
 
 from hmem.cli.main import app
+from tests.cli.conftest import write_small_bundled
 
 
-@pytest.fixture(scope="module")
-def told() -> str:
-    answer = CliRunner().invoke(app, ["demo", "--epochs", "1"])
+@pytest.fixture(scope="module", params=["small", pytest.param("bundled", marks=pytest.mark.slow)])
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What it says of tiny graphs under the names of the bundled ones, and of the bundled ones."""
+    folder, is_small = tmp_path_factory.mktemp("demo"), request.param == "small"
+    if is_small:
+        write_small_bundled(folder)
+    with contextlib.chdir(folder):
+        answer = CliRunner().invoke(app, ["demo", "--epochs", "12" if is_small else "1"])
     assert answer.exit_code == 0, answer.exception
     return answer.stdout
 

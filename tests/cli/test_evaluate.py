@@ -1,5 +1,6 @@
 """`hmem evaluate`: the figures of a folder that `hmem train` wrote."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -7,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from hmem.cli.main import app
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import report
@@ -15,9 +18,9 @@ from hmem.graph.registry import load_dataset
 from hmem.model.checkpoint import load
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
-from tests.cli.test_train import QUICK, Run, here, one_thread, run, write_toy
+from tests.cli.test_train import QUICK, Run, here, run, write_toy
 
-__all__ = ["here", "one_thread", "run"]  # fixtures
+__all__ = ["here", "run"]  # fixtures
 
 KEYS = [
     "dataset", "split", "graph", "model", "protocols", "breakdowns", "settings", "seed", "seconds", "device", "commit",
@@ -25,9 +28,19 @@ KEYS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `hmem train toy --out model … --seed 3` writes. To be read, not changed."""
+    folder = tmp_path_factory.mktemp("trained")
+    write_toy(folder / "toy")
+    with contextlib.chdir(folder):
+        assert CliRunner().invoke(app, ["train", "toy", "--out", "model", *QUICK, "--seed", "3"]).exit_code == 0
+    return folder / "model"
+
+
 @pytest.fixture
-def model(run: Run) -> Path:
-    assert run("train", "toy", "--out", "model", *QUICK, "--seed", 3).code == 0
+def model(here: Path, trained: Path) -> Path:
+    shutil.copytree(trained, here / "model")
     return Path("model")
 
 

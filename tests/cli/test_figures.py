@@ -20,11 +20,11 @@ from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
 from hmem.model.checkpoint import Model, save
 from hmem.model.hmem import HMem
-from tests.cli.test_train import here, one_thread
+from tests.cli.test_train import here
 
 pytest.importorskip("matplotlib")
 
-__all__ = ["here", "one_thread"]  # fixtures
+__all__ = ["here"]  # a fixture
 
 app = typer.Typer()
 app.add_typer(figures.app, name="figures")

@@ -1,27 +1,13 @@
 """The guide to knowledge bases shows what the commands print: each is run, in order, and compared."""
 
-import io
 import re
-import shlex
-import subprocess
-import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from tests.pages import GUIDE, enter, run, sessions, trains_the_bundled_graph, use_trained
+
 POINTS = 10  # by which a percentage may differ on another machine
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "knowledge.md"
-
-
-def sessions(text: str) -> list[tuple[str, str]]:
-    """Every command of the page's console blocks, and the text that is shown below it."""
-    found = []
-    for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, shown = part.partition("\n")
-            found.append((command, shown))
-    return found
 
 
 def comparable(text: str) -> list[str]:
@@ -43,38 +29,16 @@ def percentages(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"(\d+(?:\.\d+)?)%", text)]
 
 
-def run(command: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a command prints, on standard output and standard error alike; `hmem` runs in this process."""
-    from hmem.cli.main import main
-
-    before, pipe, after = command.partition(" | ")
-    given = b""
-    if pipe:
-        given, command = subprocess.run(before, shell=True, capture_output=True, check=True).stdout, after
-    words = shlex.split(command)
-    if words[0] != "hmem":
-        done = subprocess.run(command, shell=True, capture_output=True, text=True)
-        return done.stdout + done.stderr
-    printed = io.StringIO()
-    monkeypatch.setattr(sys, "argv", words)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-    with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit):
-        main()
-    return printed.getvalue()
-
-
-@pytest.mark.usefixtures("one_thread")
-def test_the_guide_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HMEM_DATA", raising=False)
-    monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
+def test_the_guide_shows_what_the_commands_print(
+    trained_guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter(tmp_path, monkeypatch)
     commands = sessions(GUIDE.read_text(encoding="utf-8"))
     assert len(commands) > 15
+    assert sum(trains_the_bundled_graph(command) for command, _ in commands) == 1
     for command, shown in commands:
-        if command.startswith("cat "):  # what is shown is the file
-            Path(command.removeprefix("cat ")).write_text(shown, encoding="utf-8")
-            continue
-        printed = run(command, monkeypatch)
+        trained = trains_the_bundled_graph(command)
+        printed = use_trained(trained_guide, tmp_path) if trained else run(command, monkeypatch, shown)
         assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
         assert percentages(printed) == pytest.approx(percentages(shown), abs=POINTS), f"$ {command}\n{printed}"
 

@@ -15,11 +15,8 @@ import pytest
 import hmem
 from hmem.reproduction.paper_rows import load_rows
 from hmem.reproduction.results import read_lines
-from tests.cli.conftest import Answer, invoke
-from tests.cli.test_train import Run, one_thread, write_toy
-
-__all__ = ["one_thread"]  # a fixture
-
+from tests.cli.conftest import Answer, invoke, write_small_bundled
+from tests.cli.test_train import Run, write_toy
 
 SMALL = "[memory]\nentity_dim = 6\n[training]\nepochs = 3\nbatch_size = 8\nvalidate_every = 1\n"
 PUBLISHED = '[paper]\n"train" = [3, 0.999, 0.998, 0.999, 0.999]\n"train+valid" = [24, 0.001, 0.001, 0.001, 0.001]\n'
@@ -51,6 +48,13 @@ def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
         return invoke(monkeypatch, capfd, "reproduce", *arguments, "--device", "cpu")
 
     return answer
+
+
+@pytest.fixture(params=["small", pytest.param("bundled", marks=pytest.mark.slow)])
+def graphs(request: pytest.FixtureRequest, here: Path) -> None:
+    """What `--quick` works on: tiny graphs under the names of the bundled ones, or the bundled ones."""
+    if request.param == "small":
+        write_small_bundled(here)
 
 
 OWN = ("wn18", "--rows", "rows", "--models", "models")
@@ -224,6 +228,7 @@ def test_mistakes_are_one_line(run: Run, arguments: list[str], message: str) -> 
     assert err.startswith(f"hmem: {message}")
 
 
+@pytest.mark.usefixtures("graphs")
 def test_quick_works_on_the_bundled_graphs(run: Run, here: Path) -> None:
     code, out, _ = run("ablation", "--quick", "--row", "TPR-global")
     assert code == 0
@@ -247,6 +252,7 @@ def test_quick_runs_everything(run: Run, here: Path) -> None:
     assert len([line for line in lines if "row" in line]) == 2 * len(load_rows())  # without and with the "+"
 
 
+@pytest.mark.usefixtures("graphs")
 @pytest.mark.parametrize(("study", "tables"), [("degree", ("WN18", "FB15K")), ("growth", ("WNGen", "FBGen"))])
 def test_a_study_trains_its_rows_and_draws(run: Run, here: Path, study: str, tables: tuple[str, str]) -> None:
     pytest.importorskip("matplotlib", reason="needs matplotlib, which draws")
@@ -296,6 +302,7 @@ def test_without_matplotlib_a_study_is_not_begun(run: Run, here: Path, monkeypat
 
 
 def test_a_study_waits_for_rows_that_another_process_trains(run: Run, here: Path) -> None:
+    write_small_bundled(here)
     from hmem.reproduction.paper_rows import Run as Training
     from hmem.reproduction.paper_rows import in_miniature, select
     from hmem.runs.folder import claimed

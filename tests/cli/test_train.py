@@ -3,13 +3,11 @@
 import errno
 import json
 import math
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,7 +21,7 @@ from hmem.model.checkpoint import FILES, load
 from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.runs.folder import claimed
-from tests.cli.conftest import Answer, invoke
+from tests.cli.conftest import Answer, invoke, write_splits
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
 SMALL = ("--set", "memory.entity_dim=6", "--set", "memory.relation_dim=4", "--device", "cpu")
@@ -34,20 +32,7 @@ Run = Callable[..., Answer]
 
 
 def write_toy(folder: Path) -> Path:
-    folder.mkdir()
-    for split, text in (("train", TOY_TRAIN), ("valid", TOY_VALID), ("test", TOY_TEST)):
-        rows = ("\t".join(line.split()) for line in text.splitlines() if line)
-        (folder / f"{split}.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the processes that are started here, so that weights can be compared bit by bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    return write_splits(folder, TOY_TRAIN, TOY_VALID, TOY_TEST)
 
 
 @pytest.fixture
@@ -381,22 +366,39 @@ def test_a_dataset_that_changed_since_is_said(run: Run, here: Path, monkeypatch:
     assert err == "hmem: model: the interrupted run had counts.entities=18, not 19; give the same to go on\n"
 
 
+WAITING = """
+import sys
+from hmem.cli.main import main
+from hmem.training import loop
+
+usual, steps = loop._Run._step, []
+
+def step(*arguments):
+    steps.append(1)
+    if len(steps) == 2:
+        print("in the second epoch", file=sys.stderr, flush=True)
+        sys.stdin.readline()  # until the signal has been sent
+    return usual(*arguments)
+
+loop._Run._step = step
+main()
+"""
+
+
 def test_a_real_ctrl_c(run: Run, here: Path) -> None:
     """A process of its own gets a real signal in the middle; what it goes on to is what it would have reached."""
-    command = ["train", "toy", *SMALL, "--set", "training.epochs=200", "--set", "training.validate_every=100"]
+    command = ["train", "toy", *SMALL, "--set", "training.epochs=9", "--set", "training.validate_every=4"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "hmem", *command, "--out", "model"],
+        [sys.executable, "-c", WAITING, *command, "--out", "model"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        preexec_fn=lambda: os.nice(10),  # so that on a busy machine the signal comes before the end
     )
-    log, deadline = here / "model" / "log.jsonl", time.monotonic() + 60
-    while not (log.exists() and log.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "in the second epoch\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate("go on\n", timeout=60)
     assert process.returncode == 130, err
     assert re.fullmatch(r"Stopped after [\d.]+ epochs\. The same command with --resume goes on from here\.\n", out)
     assert "Traceback" not in err

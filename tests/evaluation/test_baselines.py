@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import ConfigError
@@ -19,6 +19,7 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.rules import mine
 from hmem.graph.triples import as_triples
+from tests.laws import examples
 from tests.oracles_graph import Fact, SetGraph, looped_rules
 
 ENTITIES, RELATIONS = 5, 3
@@ -44,7 +45,7 @@ def test_mined_rules_equal_the_loop(rows: list[Fact]) -> None:
 
 
 @given(facts, facts, st.sampled_from(["max", "noisy-or"]))
-@settings(max_examples=50)
+@examples(25)
 def test_scores_combine_the_rules_that_fire(training: list[Fact], graph: list[Fact], combine: str) -> None:
     rules = looped_rules(training, RELATIONS, ENTITIES)
     oracle = SetGraph(graph, RELATIONS)

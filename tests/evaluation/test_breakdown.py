@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.evaluation.breakdown import DEGREE_BINS, breakdown, linked, summary
@@ -14,6 +14,7 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
+from tests.laws import examples
 from tests.oracles_graph import Fact, SetGraph
 
 ENTITIES, RELATIONS = 6, 3
@@ -44,7 +45,7 @@ def test_linked_means_a_neighbor_in_whatever_role(train: list[Fact], test: list[
 
 
 @given(facts, facts.filter(bool))
-@settings(max_examples=50)
+@examples(25)
 def test_every_cut_is_the_definition(train: list[Fact], test: list[Fact]) -> None:
     """Each part equals the summary of the queries the loop puts there, and the parts of a cut are all queries."""
     dataset = dataset_of(train, test)

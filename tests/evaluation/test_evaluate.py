@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import NonFiniteError
@@ -18,11 +18,12 @@ from hmem.graph.dataset import Dataset, Split
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
+from tests.laws import examples
 from tests.oracles_graph import Fact, SetGraph, TableScorer, looped_rank
 
 ENTITIES, RELATIONS = 6, 2
 VALUES = [-math.inf, 0.0, 1.0, 2.0]
-few = settings(max_examples=25)
+few = examples(15)
 
 
 class Problem(NamedTuple):
@@ -100,7 +101,7 @@ def listed(ranks: Ranks) -> list[tuple[int, ...]]:
 
 
 @given(problems(), st.sampled_from([1, 300, BUDGET]), st.sampled_from(["valid", "test"]))
-@settings(max_examples=60)
+@examples(25)
 def test_filtered_ranks_equal_the_definition(problem: Problem, budget: int, split: Split) -> None:
     dataset = problem.dataset
     queries = queries_of(dataset, split)

@@ -1,15 +1,11 @@
-"""Small problems on one thread. Nothing of hmem is imported here but inside the fixtures."""
+"""A small dataset with held-out entities. Nothing of hmem is imported here but inside the fixtures."""
 
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.memory.conftest import one_thread
-
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
-
-__all__ = ["one_thread"]
 
 
 @pytest.fixture

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import StiffnessError
 from hmem.figures.harmony_surface import BIAS, EIGENVALUES, MEMORY, belief, harmony_surfaces
 from hmem.memory.harmony import harmony
+from tests.laws import examples
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(stiffness=st.floats(0.95, 1000))
 def test_the_gradient_vanishes_at_the_optimum(stiffness: float) -> None:
     result = harmony_surfaces([stiffness], resolution=3)

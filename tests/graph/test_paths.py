@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import ConfigError
@@ -13,9 +13,10 @@ from hmem.graph import paths
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.paths import PathRules, mine_paths
 from hmem.graph.triples import as_triples
+from tests.laws import examples
 from tests.oracles_graph import Fact, SetGraph
 
-FEW = settings(max_examples=15, deadline=None)
+FEW = examples(8)
 Rule = tuple[int, ...]  # q, c₁, c₂ and perhaps more
 
 

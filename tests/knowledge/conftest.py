@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.memory.conftest import one_thread
-
 if TYPE_CHECKING:
     from hmem.knowledge.base import KnowledgeBase
 
-__all__ = ["one_thread"]
 
 ModelFolder = Callable[[str], Path]
 MakeBase = Callable[..., "KnowledgeBase"]

@@ -122,6 +122,14 @@ def test_which_relation(make_base: MakeBase) -> None:
     assert kb.predict_target(head="dog.n.01", tail="canine.n.02", k=2, new_only=False) == everything[:2]
 
 
+def test_a_relation_that_cannot_be_judged_is_no_answer(make_base: MakeBase) -> None:
+    """Without its only fact, an unseen entity is no candidate: what the fact would score has no meaning."""
+    kb = make_base("recall")
+    kb.add("wolf.n.01", "hyponym", NEW)
+    found = kb.predict_target(head="wolf.n.01", tail=NEW, new_only=False)
+    assert {row.relation for row in found} == set(RELATIONS) - {"hyponym"}
+
+
 @pytest.mark.parametrize("given", [{}, {"head": "dog.n.01"}, {"head": "a", "relation": "b", "tail": "c"}])
 def test_exactly_two_of_three(make_base: MakeBase, given: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="predict_target fills in one of three: give two of head="):

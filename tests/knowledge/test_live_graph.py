@@ -3,7 +3,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from hmem.graph.names import Vocabulary
@@ -11,6 +11,7 @@ from hmem.knowledge import live_graph as module
 from hmem.knowledge.live_graph import BLOCK, LiveGraph
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
+from tests.laws import examples
 from tests.oracles_graph import SetGraph
 
 TRAINED = Vocabulary(["ada", "bob", "cat"], ["likes", "knows"])
@@ -18,7 +19,7 @@ PEOPLE = ["ada", "bob", "cat", "dan", "eve", "fay"]
 RELATIONS = ["likes", "knows", "owes"]  # the model was not trained with the last
 FACTS = st.tuples(st.sampled_from(PEOPLE), st.sampled_from(RELATIONS), st.sampled_from(PEOPLE))
 STEPS = st.lists(st.tuples(st.booleans(), FACTS), max_size=25)
-LAW = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

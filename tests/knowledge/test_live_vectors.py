@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -15,6 +15,7 @@ from hmem.model.placing import place, place_by_roles
 from hmem.model.vectors import Vectors
 from tests.knowledge.conftest import MakeBase
 from tests.knowledge.living import TOY_FACTS, UNSEEN, UNTRAINED, Rebuilt, every_score, same, stored_facts
+from tests.laws import examples
 from tests.model.problems import small
 
 NEW = UNSEEN[0]
@@ -190,10 +191,9 @@ def flat(neighborhoods: list[list[tuple[int, int]]]) -> Edges:
     return Edges(roles, fillers, query, len(neighborhoods))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("binding", "entity_dim", "relation_dim"), CASES)
-@given(neighborhoods=NEIGHBORHOODS)
-@settings(max_examples=20)
+@given(neighborhoods=NEIGHBORHOODS, threads=st.sampled_from([1, 2]))
+@examples(8)
 @torch.inference_mode()
 def test_together_each_entity_stands_where_it_stands_alone(
     binding: str, entity_dim: int, relation_dim: int, threads: int, neighborhoods: list[list[tuple[int, int]]]
@@ -204,12 +204,11 @@ def test_together_each_entity_stands_where_it_stands_alone(
     torch.set_num_threads(threads)
     try:
         found = place_each(model, flat(neighborhoods), vectors)
-        for row, edges in zip(found, neighborhoods, strict=True):
+        by_roles = place_by_roles(model, flat(neighborhoods))
+        for row, by_role, edges in zip(found, by_roles, neighborhoods, strict=True):
             alone = place(model, flat([edges]), vectors)[0] if edges else torch.zeros(entity_dim)
             assert torch.equal(row, alone)
-        by_roles = place_by_roles(model, flat(neighborhoods))
-        for row, edges in zip(by_roles, neighborhoods, strict=True):
-            assert torch.equal(row, place_by_roles(model, flat([edges]))[0])
+            assert torch.equal(by_role, place_by_roles(model, flat([edges]))[0])
     finally:
         torch.set_num_threads(before)
 

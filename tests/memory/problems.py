@@ -3,16 +3,16 @@
 from typing import Any, Literal
 
 import torch
-from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from hmem.memory.superpose import Edges
+from tests.laws import examples
 
 BindingName = Literal["tpr", "cconv", "hadamard"]
-LAW = settings(max_examples=25, deadline=None)
+LAW = examples(20)
 SEEDS = st.integers(0, 2**32 - 1)
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -22,9 +21,10 @@ from hmem.model.paths import PathChannel
 from hmem.model.presets import PRESETS, preset
 from hmem.model.query import Query
 from tests import oracles
+from tests.laws import examples
 from tests.oracles_graph import Fact, SetGraph
 
-LAW = settings(max_examples=10, deadline=None)
+LAW = examples(5)
 SEEDS = st.integers(0, 2**32 - 1)
 ENTITIES, RELATIONS, FACTS = 9, 3, 25
 EXPLICIT = [name for name, each in PRESETS.items() if each["memory"].get("kind") != "implicit"]

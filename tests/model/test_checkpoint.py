@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
@@ -20,6 +20,7 @@ from hmem.model import checkpoint
 from hmem.model.checkpoint import FILES, FORMAT, Model, load, read_tensors, save, write_tensors
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
+from tests.laws import examples
 from tests.model.problems import every_question, index_of, random_facts, small
 
 NASTY = ["", "a\tb", "a\nb", "a\r\nb", "\\", "\\t", "a\\", "\\\\n", '"q"', "'", "\u2028", "\x85", "\ufeff", "\0", "𝔼 é"]
@@ -77,7 +78,7 @@ def test_a_model_comes_back_bit_for_bit(preset: str, tmp_path: Path) -> None:
 
 
 @given(entities=names, relations=names)
-@settings(max_examples=20, deadline=None)
+@examples(10)
 def test_any_names_come_back(entities: list[str], relations: list[str], tmp_path_factory: Any) -> None:
     folder = tmp_path_factory.mktemp("names")
     save(folder, saved_model("tpr-inf", entities, relations))

@@ -3,13 +3,14 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import ConfigError
 from hmem.model.explain import explain
 from hmem.model.hmem import HMem
 from hmem.model.index import LiveIndex
+from tests.laws import examples
 from tests.model.problems import (
     ENTITIES,
     LAW,
@@ -25,7 +26,7 @@ from tests.model.problems import (
     small,
 )
 
-SOME = settings(max_examples=6, deadline=None)
+SOME = examples(3)
 every_binding = pytest.mark.parametrize("name", ["tpr", "cconv", "hadamard"])
 every_stiffness = pytest.mark.parametrize("stiffness", [1.0, math.inf])
 PRESET_OF = {"tpr": "tpr", "cconv": "cconv", "hadamard": "eravg"}

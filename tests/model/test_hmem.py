@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -17,6 +17,7 @@ from hmem.model.index import LiveIndex
 from hmem.model.presets import PRESETS
 from hmem.model.query import Drop, Noise, other_answers
 from hmem.model.vectors import Vectors
+from tests.laws import examples
 from tests.model.problems import (
     COMPLETED,
     ENTITIES,
@@ -38,7 +39,7 @@ from tests.model.problems import (
 )
 
 CPU = torch.device("cpu")
-FEW = settings(max_examples=3, deadline=None)
+FEW = examples(2)
 every_preset = pytest.mark.parametrize("name", list(PRESETS))
 every_explicit = pytest.mark.parametrize("name", EXPLICIT)
 # what the presets leave out: the exact channel on other bindings, the role bias, the cut, identity with recall

@@ -10,6 +10,7 @@ from hmem.graph.paths import MOST_AT_A_STEP, MOST_WAYS
 from hmem.model.explain import explain
 from hmem.model.hmem import HMem
 from hmem.model.index import LiveIndex
+from tests.laws import examples
 from tests.model.problems import (
     ENTITIES,
     LAW,
@@ -39,7 +40,7 @@ every_length = pytest.mark.parametrize("steps", [2, 3, 4])
 
 @every_length
 @given(seed=SEEDS)
-@LAW
+@examples(2)
 @torch.no_grad()
 def test_scores_are_those_of_a_loop(steps: int, seed: int) -> None:
     """For every question, and for facts that are withheld: neither they nor their mirror images are walked along."""

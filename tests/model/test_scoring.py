@@ -90,7 +90,11 @@ def test_what_is_left_out_is_minus_infinity_and_nothing_else_changes() -> None:
 def test_scores_are_finite_where_every_entity_is_a_stored_answer() -> None:
     model = random_model(small("recall").memory, 0)
     facts = [(0, 0, entity) for entity in range(ENTITIES)]
-    assert model(ask((0, RELATIONS), (1, 0)), index_of(facts)).isfinite().all()
+    query, graph = ask((0, RELATIONS), (1, 0)), index_of(facts)
+    assert model(query, graph).isfinite().all()
+    dense = torch.linspace(-2.0, 1.0, 2 * ENTITIES).double().view(2, ENTITIES)
+    found = log_softmax(dense, query, graph.lookup(query.entity))
+    close(found[0], dense[0].log_softmax(0))  # then all are rivals
 
 
 @torch.no_grad()

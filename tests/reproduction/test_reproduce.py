@@ -2,12 +2,10 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import report
@@ -31,15 +29,6 @@ from hmem.runs.folder import claimed
 from tests.reproduction.rows import make_line, make_row
 
 RUN = Run(row=make_row(), seed=0)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """So that weights can be compared bit by bit."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

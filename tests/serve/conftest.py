@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.memory.conftest import one_thread
-
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
-__all__ = ["one_thread"]
 
 Serve = Callable[..., "TestClient"]
 

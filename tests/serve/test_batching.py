@@ -101,11 +101,14 @@ def test_one_bad_question_does_not_spoil_the_others(batcher: Batcher) -> None:
     good, unknown = batcher.predict(QUESTIONS[:2]), batcher.predict([Question(entity="dingo", relation="hypernym")])
     strange = batcher.predict([QUESTIONS[0], Question(entity="dog.n.01", relation="eats")])
     alone = batcher.predict([Question(entity=UNTRAINED, relation="hypernym")])
+    first = batcher.predict([Question(entity=UNTRAINED, relation="hypernym"), Question(entity="dingo", relation="is")])
     gate.open()
     assert [len(answers) for answers in good.result(30)] == [3, 5]
     for future, error in ((unknown, UnknownNameError), (strange, UnknownNameError), (alone, EmptyNeighborhoodError)):
         with pytest.raises(error):
             future.result(30)
+    with pytest.raises(EmptyNeighborhoodError):  # of two bad questions, the error of the first
+        first.result(30)
 
 
 def test_a_failure_of_the_model_is_the_failure_of_one_question(

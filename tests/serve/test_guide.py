@@ -10,16 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_guide import run, sessions
+from tests.pages import enter, run, sessions, use_trained
 from tests.serve.clients import served
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serve.md"
 HERE = "http://127.0.0.1:8000"
 TOKEN = "a-token-for-a-test"
-TRAINING = (
-    "--set memory.entity_dim=32 --set memory.relation_dim=8 --set training.epochs=2 --set training.batch_size=256 "
-    "--set training.learning_rate=6e-3 --set training.negatives=500"
-)
 
 
 def comparable(text: str) -> Any:
@@ -46,12 +42,10 @@ def _without_figures(value: Any) -> Any:
 
 
 @pytest.fixture
-def zoo_of_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def zoo_of_the_guide(trained_guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The base that the page about knowledge bases makes."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HMEM_DATA", raising=False)
-    monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
-    run(f"hmem train wordnet-mini --out models/mini --device cpu {TRAINING}", monkeypatch)
+    enter(tmp_path, monkeypatch)
+    use_trained(trained_guide, tmp_path)
     run("hmem kb create zoo.kb --model models/mini --facts wordnet-mini", monkeypatch)
     return tmp_path / "zoo.kb"
 

@@ -1,13 +1,14 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import UnknownNameError
 from hmem.knowledge.store.store import Store
 from hmem.serve.name_index import Named, NameIndex, Totals
 from tests.knowledge.living import TOY_FACTS
+from tests.laws import examples
 
 
 def degrees(facts: set[tuple[str, str, str]]) -> dict[str, int]:
@@ -31,7 +32,7 @@ def test_counts_follow_what_others_write(tmp_path: Path) -> None:
 FACT = st.tuples(st.sampled_from("abc"), st.sampled_from("rs"), st.sampled_from("abc"))
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(writes=st.lists(st.tuples(st.booleans(), st.lists(FACT, min_size=1, max_size=3)), max_size=6))
 def test_counts_are_those_of_the_facts_whatever_was_written(
     writes: list[tuple[bool, list[tuple[str, str, str]]]], tmp_path_factory: pytest.TempPathFactory

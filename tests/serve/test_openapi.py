@@ -55,7 +55,7 @@ REAL: dict[str, Any] = {
     "queries": [{"entity": "dog.n.01", "relation": "hypernym"}],
     "as_of": "2026-05-01",
 }
-EXAMPLES, MANY = 12, 150  # of each kind, for each operation; many with --slow
+EXAMPLES, MANY = 8, 100  # of each kind, for each operation; many with --slow
 
 Served = tuple[str, Any]
 

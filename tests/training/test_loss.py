@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -15,6 +15,7 @@ from hmem.model.query import Noise, Query
 from hmem.model.scoring import Answer
 from hmem.model.vectors import Vectors
 from hmem.training.loss import against_all, against_sample, answer_loss, smoothed_log_probability
+from tests.laws import examples
 from tests.memory.problems import generator, normal
 from tests.model.problems import (
     ENTITIES,
@@ -31,7 +32,7 @@ from tests.model.problems import (
 )
 from tests.oracles_graph import SetGraph
 
-SOME = settings(max_examples=8, deadline=None)
+SOME = examples(4)
 CPU = torch.device("cpu")
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from hmem.graph.readers.table import TEXT
 from hmem.graph.triples import PARTS
+from tests.laws import examples
 
 Write = Callable[[str, str | bytes], Path]
 Triple = tuple[str, str, str]
@@ -20,7 +20,7 @@ fragments = st.lists(
     ),
     max_size=40,
 ).map("".join)
-fuzz = settings(deadline=None, max_examples=80)
+fuzz = examples(50)
 
 
 @st.composite

@@ -44,7 +44,7 @@ def parquet_bytes() -> bytes:
         ("a.csv.bz2", bz2.compress(b"a,r,b\nb,r,c\n")),
         ("a.txt.zst", pa.compress(b"a|r|b\nb|r|c\n", codec="zstd", asbytes=True)),
         ("a.parquet", parquet_bytes()),
-        ("a.parquet.gz", gzip.compress(parquet_bytes())),
+        ("a.parquet.gz", gzip.compress(parquet_bytes(), mtime=0)),
         ("a.nt", "<a:> <r:> <b:> .\n<b:> <r:> <c:> .".replace(":>", "://>")),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hmem.errors import DataError, StoreError, UnknownNameError
@@ -18,6 +18,7 @@ from hmem.knowledge.store import store as module
 from hmem.knowledge.store.records import Names3, StoredFact
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, PAW, WOLF, Remembering, by_name, hasty
+from tests.laws import examples
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)
 few = st.tuples(st.sampled_from("abc"), st.sampled_from("rs"), st.sampled_from("abcd"))
@@ -112,7 +113,7 @@ def test_a_refused_fact_leaves_the_others_out_too(store: Store) -> None:
 
 
 @given(st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=5, unique=True))
-@settings(max_examples=25)
+@examples(15)
 @example([("'", '"', "\\"), ("a\tb", "c\nd", "\r\n"), ("\N{WOLF FACE}", "e\u0301", "\u00e9"), (" ", "  ", "\ufeff")])
 @example([("x" * 10_000, "\N{WOLF FACE}" * 10_000, "\n" * 10_000)])
 @example([("\ufffe", "\U0010ffff", "\ud7ff"), ("a", "A", "\u200b"), ("%", "_", "?"), ("1", "1.0", "NULL")])
@@ -128,7 +129,7 @@ def test_any_text_comes_back_byte_for_byte(facts: list[Names3]) -> None:
 
 
 @given(writes)
-@settings(max_examples=40)
+@examples(25)
 @example([("add", [("a", "r", "b")]), ("remove", [("a", "r", "b")]), ("add", [("a", "r", "b")])])
 def test_the_file_remembers_every_moment(steps: list[tuple[str, list[Names3]]]) -> None:
     with tempfile.TemporaryDirectory() as folder, hasty(), Store.create(Path(folder) / "zoo.kb") as store:

@@ -1,3 +1,0 @@
-from tests.memory.conftest import one_thread
-
-__all__ = ["one_thread"]
