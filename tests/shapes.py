@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import jaxtyping
 from beartype import beartype
@@ -58,7 +58,8 @@ def _names_a_type(function: Callable[..., Any]) -> bool:
 
 
 def _is_named(annotation: Any) -> bool:
-    return isinstance(annotation, str) or any(map(_is_named, get_args(annotation)))
+    inner = () if get_origin(annotation) is Literal else get_args(annotation)
+    return isinstance(annotation, str) or any(map(_is_named, inner))
 
 
 def _has_shape(annotation: Any) -> bool:

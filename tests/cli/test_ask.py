@@ -3,11 +3,15 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hmem.cli.ask import show_predictions, show_reasons
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.explanation import Reason, Reasons
+from hmem.knowledge.results import Prediction
 from tests.cli.conftest import Command
 
 PERCENT = r"(< 0\.1|> 99\.9|\d+(\.\d)?)%"
@@ -206,3 +210,40 @@ def test_explain_from_the_other_end(command: Command, zoo: str) -> None:
     with KnowledgeBase.open(zoo) as kb:
         assert one == pytest.approx(kb.score(*fact), rel=1e-5)
         assert other == pytest.approx(kb.score(*fact, direction="head"), rel=1e-5)
+
+
+# What is shown of an answer, whatever model gave it
+
+
+def test_what_the_memory_as_a_whole_rests_on(capfd: pytest.CaptureFixture[str]) -> None:
+    heading = ["the memory as a whole rests on", "weight", "match"]
+    whole = Reason(kind="dense", facts=(), contribution=0.3)
+    reasons = [
+        Reason(kind="fact", facts=(("dog", "likes", f"n{at}"),), contribution=0.01, weight=0.5, match=at - 3.25)
+        for at in range(7)
+    ]
+
+    def shown(*lines: Reason) -> list[list[str]]:
+        show_reasons(Reasons(lines, fact=("dog", "is", "x"), score=-1.0, total=0.37, probability=0.25, stored=False))
+        return rows(capfd.readouterr().out)
+
+    taken_apart = shown(whole, *reasons)
+    start = taken_apart.index(heading) + 1
+    assert taken_apart[start:] == [
+        *([f"dog likes n{at}", "0.50", f"{at - 3.25:.2f}"] for at in (0, 6, 1, 5, 2)),  # the strongest first
+        ["2 other facts", "0.50"],
+    ]
+    assert heading not in shown(whole)  # on no fact in particular
+    assert heading not in shown(replace(whole, contribution=0.01), *reasons)  # it does not matter
+
+
+def test_answers_that_are_improbable_and_no_answers(capfd: pytest.CaptureFixture[str]) -> None:
+    best = Prediction(head="dog", relation="is", tail="n1", score=-1.0, probability=0.5, stored=False, rank=1)
+    found = [best, replace(best, tail="n2", probability=0.0002, rank=2)]
+    show_predictions(found, "dog is ?", ["tail"], stored=False)
+    out, err = capfd.readouterr()
+    assert ["1", "n1", "50%"] in rows(out)
+    assert "n2" not in out
+    assert err == "All others are below 0.1%.\n"
+    show_predictions([], "dog is ?", ["tail"], stored=False)
+    assert capfd.readouterr().err == "dog is ?: nothing that is not stored already\n"
