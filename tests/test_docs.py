@@ -155,7 +155,7 @@ def script(text: str) -> str:
 
 
 TRAINING = {  # the line of a page that trains `models/mini`, and what goes on with such a model
-    README: (r'^subprocess\.run\(.*"train", "wordnet-mini".*"models/mini".*\)$', ""),
+    README: (r'^model = hmem\.fit\("wordnet-mini", .*out="models/mini".*\)$', 'model = hmem.load("models/mini")'),
     DOCS / "tutorial.md": (r'^model = hmem\.fit\(graph, .*out="models/mini".*\)$', 'model = hmem.load("models/mini")'),
 }
 ABOUT_TRAINING = re.compile(r"hmem\.fit\(graph|\.config\.")  # blocks that print its progress or its settings

@@ -1,6 +1,7 @@
 """A dataset says what memories are built from, which answers are filtered, and which entities are candidates."""
 
 import gzip
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -170,7 +171,7 @@ def test_a_graph_is_train_or_train_and_valid() -> None:
     empty = as_triples([])
     dataset = Dataset(name="none", vocab=Vocabulary(), train=empty, valid=empty, test=empty)
     with pytest.raises(ConfigError, match='graph is "train" or "train\\+valid", not "test"'):
-        Dataset.inference_triples.__wrapped__(dataset, "test")  # type: ignore[attr-defined]
+        inspect.unwrap(Dataset.inference_triples)(dataset, "test")
 
 
 def test_a_single_file_is_split_on_the_spot(tmp_path: Path) -> None:
