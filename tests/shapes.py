@@ -35,14 +35,14 @@ def checked(function: Any = None, *, typechecker: Any) -> Any:
     if not inspect.isfunction(function) or _is_generator(function) or _names_a_type(function):
         return jaxtyped(function, typechecker=typechecker)
     within = beartype(function)
-    return _in_a_scope(within) if any(map(_has_shape, function.__annotations__.values())) else within
+    return _in_a_scope(function, within) if any(map(_has_shape, function.__annotations__.values())) else within
 
 
-def _in_a_scope(function: Callable[..., Any]) -> Callable[..., Any]:
+def _in_a_scope(function: Callable[..., Any], within: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         with SCOPE:
-            return function(*arguments, **options)
+            return within(*arguments, **options)
 
     return call
 

@@ -20,6 +20,7 @@ from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
 from hmem.model.checkpoint import Model, save
 from hmem.model.hmem import HMem
+from tests.cli.conftest import write_small_bundled
 from tests.cli.test_train import here
 
 pytest.importorskip("matplotlib")
@@ -82,6 +83,7 @@ def test_harmony(here: Path) -> None:
     assert [float(row["stiffness"]) for row in rows(here / "figures" / "harmony-optima.csv")] == [1.1, 6.0]
 
 
+@pytest.mark.slow
 def test_traversal_of_the_bundled_graph(here: Path) -> None:
     answer = run("traversal", "--quick", "--device", "cpu", "--out", "a/b")
     assert answer.exit_code == 0
@@ -136,7 +138,10 @@ def test_models_of_one_preset_go_by_their_folders(here: Path) -> None:
     assert list(dict.fromkeys(row["model"] for row in tables["degree-lines"])) == ["one", "two"]
 
 
-def test_growth_on_the_bundled_set(here: Path) -> None:
+@pytest.mark.parametrize("is_small", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_growth_on_the_bundled_set(here: Path, is_small: bool) -> None:
+    if is_small:
+        write_small_bundled(here)
     model = save_model(here / "model", "wordnet-mini-gen", "recall")
     out = done("growth", "--model", model, "--quick", "--device", "cpu")
     written(here / "figures", "growth", "growth")
