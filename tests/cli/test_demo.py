@@ -1,24 +1,30 @@
 """`hmem demo`, shortened: the story it tells, not how well it ends."""
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from hmem.cli.main import app
 from tests.cli.conftest import write_small_bundled
+from tests.conftest import MadeOnce
 
 
 @pytest.fixture(scope="module", params=["small", pytest.param("bundled", marks=pytest.mark.slow)])
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+def told(request: pytest.FixtureRequest, made_once: MadeOnce) -> str:
     """What it says of tiny graphs under the names of the bundled ones, and of the bundled ones."""
-    folder, is_small = tmp_path_factory.mktemp("demo"), request.param == "small"
-    if is_small:
-        write_small_bundled(folder)
-    with contextlib.chdir(folder):
-        answer = CliRunner().invoke(app, ["demo", "--epochs", "12" if is_small else "1"])
-    assert answer.exit_code == 0, answer.exception
-    return answer.stdout
+
+    def tell(folder: Path) -> None:
+        is_small = request.param == "small"
+        if is_small:
+            write_small_bundled(folder)
+        with contextlib.chdir(folder):
+            answer = CliRunner().invoke(app, ["demo", "--epochs", "12" if is_small else "1"])
+        assert answer.exit_code == 0, answer.exception
+        (folder / "told.txt").write_text(answer.stdout, encoding="utf-8")
+
+    return (made_once(f"demo-{request.param}", tell) / "told.txt").read_text(encoding="utf-8")
 
 
 def test_it_stands_beside_the_baselines(told: str) -> None:

@@ -247,6 +247,7 @@ def test_quick_works_on_the_bundled_graphs(run: Run, here: Path) -> None:
 
 @pytest.mark.slow
 def test_quick_runs_everything(run: Run, here: Path) -> None:
+    write_small_bundled(here)
     assert run("all", "--quick").code == 0
     lines = read_lines(here / "home" / "models" / "quick" / "results.jsonl")
     assert len([line for line in lines if "row" in line]) == 2 * len(load_rows())  # without and with the "+"
