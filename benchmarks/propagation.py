@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("data", nargs="+")
     parser.add_argument("--unseen", nargs="*", default=[], help="graphs to rank without training on them")
     parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--dim", type=int, default=32)
+    parser.add_argument("--dim", type=int, default=32, help="16 or 32 on a GPU; with 64 the kernels lack shared memory")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=64, help="questions of one step")
     parser.add_argument("--rate", type=float, default=3e-3, help="of many graphs, try 1e-3")

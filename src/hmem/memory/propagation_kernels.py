@@ -1,10 +1,10 @@
-"""One step of propagation on a GPU: five Triton kernels in place of a hundred small ones.
+"""One step of propagation on a GPU: six Triton kernels in place of a hundred small ones.
 
 States are (N, B·D) rows in bfloat16: entity by entity, the D numbers of each of B questions side by side, so that an
 edge reads one contiguous row. Sums are kept in float32. Edges are cut into chunks, so that a hub is many programs'
 work; a node of one chunk is finished where it is summed, one of several by `_finish_hubs`.
 
-    forward   _superpose      mean and std of the bindings that reach each entity
+    forward   _superpose, _finish_hubs   mean and std of the bindings that reach each entity
               _mix            the next states from them and the present ones
     backward  _mix_backward   gradients of the parameters, of mean and std (as G1, G2) and of the present states
               _states_backward, _roles_backward   from G1 and G2 along the edges
