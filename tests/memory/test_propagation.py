@@ -28,8 +28,11 @@ def random_links(rng: torch.Generator, edges: int = 30, hidden: float = 0.2, dev
 
 
 def random_arguments(rng: torch.Generator, dim: int = D) -> list[Float[Tensor, "..."]]:
+    """What a step takes; no walk has reached most of the entities yet."""
     shapes = [(N, B, dim), (2 * R, B, dim), (B, dim), (7, dim, dim), (dim,), (dim,), (dim,)]
-    return [torch.randn(shape, generator=rng, dtype=torch.float64).requires_grad_() for shape in shapes]
+    states, *rest = (torch.randn(shape, generator=rng, dtype=torch.float64) for shape in shapes)
+    states[2:] = 0
+    return [each.requires_grad_() for each in (states, *rest)]
 
 
 def loop_step(
@@ -52,7 +55,8 @@ def loop_step(
             parts = [mean @ mixing[place] + std @ mixing[place + 1] for place in (0, 2, 4)]
             y = parts[0] + scale[v] * parts[1] + parts[2] / (scale[v] + 0.01) + states[v, b] @ mixing[6]
             y = layer_norm(y + parameters.bias, y.shape, parameters.gain, parameters.shift)
-            rows.append(states[v, b] + y.relu())
+            is_reached = bool((mean != 0).any() or (states[v, b] != 0).any())
+            rows.append(states[v, b] + y.relu() * is_reached)
     return torch.stack(rows).view_as(states)
 
 

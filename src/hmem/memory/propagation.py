@@ -239,7 +239,9 @@ def plain_step(
     plain, scaled, divided = (mixing[place : place + 2].reshape(2 * D, D) for place in (0, 2, 4))
     parts = torch.cat([mean, std], 2) @ torch.cat([plain, scaled, divided], 1)  # (N, B, 3D)
     y = parts[..., :D] + up * parts[..., D : 2 * D] + parts[..., 2 * D :] / (up + 0.01) + states @ mixing[6]
-    return states + layer_norm(y + parameters.bias, (D,), parameters.gain, parameters.shift).relu()
+    added = layer_norm(y + parameters.bias, (D,), parameters.gain, parameters.shift).relu()
+    is_reached = ((mean != 0) | (states != 0)).any(2, keepdim=True)
+    return states + added.where(is_reached, 0.0)
 
 
 def step(
