@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.metrics import MRR
 from hmem.graph.registry import load_dataset
+from hmem.model.build import ModelScorer
 from hmem.model.checkpoint import FILES, load
-from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.runs.folder import claimed
 from tests.cli.conftest import Answer, invoke, write_splits

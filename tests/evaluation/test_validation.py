@@ -11,7 +11,7 @@ from hmem.evaluation.validation import Validator
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
-from hmem.model.hmem import ModelScorer
+from hmem.model.build import ModelScorer
 from tests.model.problems import ENTITIES, RELATIONS, random_facts, random_model, small
 from tests.oracles_graph import SetGraph, TableScorer, looped_rank
 

@@ -11,7 +11,8 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
 from hmem.memory.completion import Completion
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.build import ModelScorer
+from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing, place
 from hmem.model.presets import PRESETS

@@ -13,7 +13,8 @@ from hmem.evaluation.protocol import Protocol
 from hmem.figures.tables import TableRow
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.build import ModelScorer
+from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 
 Kind = Literal["explicit", "implicit", "baseline"]

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,12 @@ from hmem.evaluation.report import Report, report
 from hmem.evaluation.validation import Validator
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import counts, load_dataset
+from hmem.model.build import ModelScorer
 from hmem.model.checkpoint import Model
 from hmem.model.checkpoint import load as load_model
-from hmem.model.hmem import ModelScorer
 from hmem.model.presets import preset as settings_of
 from hmem.runs.callbacks import Callback, Callbacks
+from hmem.runs.choose import chosen
 from hmem.runs.device import resolve_device
 from hmem.runs.folder import RunFolder, claimed
 from hmem.training.loop import Hooks, Outcome, Progress, train
@@ -46,14 +47,21 @@ class Plan:
     preset: str
     config: Config
     start: Callable[[], State] | None = None  # the weights that fine-tuning begins with
+    reasons: tuple[str, ...] = ()  # for the settings that were chosen for the graph
+
+    def settled(self, device: str) -> "Plan":
+        """The plan with settings that suit the graph where the preset leaves them open."""
+        config, reasons = chosen(self.config, self.dataset, device)
+        return self if config == self.config else replace(self, config=config, reasons=tuple(reasons))
 
     @cached_property
     def run(self) -> dict[str, Any]:
         """What `run.json` holds."""
-        fine_tune = {} if self.start is None else {"fine_tune": True}
+        more = {"fine_tune": True} if self.start is not None else {}
+        more |= {"chosen": list(self.reasons)} if self.reasons else {}
         about = {"data": self.data, "counts": counts(self.dataset), "facts": fingerprint(self.dataset)}
         about |= {"preset": self.preset}
-        return {**about, **fine_tune, "config": to_dict(self.config)}
+        return {**about, **more, "config": to_dict(self.config)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +132,8 @@ def train_in(
     overwrite: bool = False,
 ) -> Trained:
     """Carry out a plan in a folder of its own, or without one."""
+    device = resolve_device(device)
+    plan = plan.settled(device)
     if out is None:
         if resume or overwrite:
             option = "resume" if resume else "overwrite"
