@@ -13,7 +13,7 @@ from hmem.evaluation.protocol import Protocol
 from hmem.figures.tables import TableRow
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.model.build import ModelScorer
+from hmem.model.build import ModelScorer, Network
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 
@@ -41,9 +41,10 @@ def curve_columns(dataset: str, graph: GraphName, curve: "Curve") -> TableRow:
     return {"dataset": dataset, "graph": graph, "protocol": curve.protocol, "model": curve.name, "kind": curve.kind}
 
 
-def compared_model(name: str, model: HMem, device: torch.device | str = "cpu") -> ComparedModel:
+def compared_model(name: str, model: Network, device: torch.device | str = "cpu") -> ComparedModel:
     """A trained model; nothing of it changes with the graph but the memories it assembles."""
-    return ComparedModel(name, model.config.kind, lambda graph: ModelScorer(model, FrozenIndex(graph, device)))
+    kind = model.config.kind if isinstance(model, HMem) else "propagation"
+    return ComparedModel(name, kind, lambda graph: ModelScorer(model, FrozenIndex(graph, device)))
 
 
 def compared_rules(dataset: Dataset) -> ComparedModel:

@@ -100,6 +100,14 @@ class Neighborhoods:
         """Whether facts have come or gone since the index was built."""
         return bool(self._added or self._removed)
 
+    def changed(self) -> set[int]:
+        """The entities whose edges are not those that the index was built with."""
+        return {*self._added, *self._removed}
+
+    def built_roles(self, entity: int) -> Int[np.ndarray, " K"]:
+        """The roles of the edges that the index was built with."""
+        return self._base(entity)[0]
+
     @property
     def owners(self) -> Int[np.ndarray, " M"]:
         """The entity of every edge of the base."""

@@ -16,9 +16,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
-from hmem.errors import ConfigError, DataError, NoModelError, UnknownNameError
+from hmem.errors import ConfigError, DataError, UnknownNameError
 from hmem.knowledge.explanation import Reasons
-from hmem.knowledge.model_link import ModelLink, attach, attach_hint
+from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
     Direction,
     Neighbor,
@@ -123,7 +123,7 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         count = self.store.count()
-        model = "no model" if self.model_link is None else f"model {self.model_link.folder.name}"
+        model = "the bundled model" if self.model_link is None else f"model {self.model_link.folder.name}"
         return f"KnowledgeBase({str(self.path)!r}: {count['facts']:,} facts, {count['entities']:,} entities, {model})"
 
     # Changing what is stored
@@ -199,11 +199,8 @@ class KnowledgeBase:
                 raise
 
     def _joined(self) -> Session:
-        """A session with the attached model, or the present one if it has that model."""
-        link = self.model_link
-        if link is None:
-            hint = attach_hint("train one with hmem train --from, or use one that you have", self.path, "MODEL")
-            raise NoModelError("{path} has no model, and this needs one", path=self.path, hint=hint)
+        """A session with the attached model or the bundled one, or the present session if it has that model."""
+        link = self.model_link or ModelLink.bundled()
         if self._session is not None and self._session.model_link == link:
             return self._session
         return Session(self.store, link.load(self.store, self.device), link)

@@ -38,6 +38,11 @@ class ModelLink:
             trained_until=int(trained_until or 0),
         )
 
+    @classmethod
+    def bundled(cls) -> "ModelLink":
+        """The model that comes with the package and answers where none is attached; it was trained on other graphs."""
+        return cls(folder=BUNDLED, checksum=checksum_of(BUNDLED), moment=0, trained_until=0)
+
     def load(self, store: Store, device: str) -> Model:
         """The model, if it is still the one that was attached."""
         if not self.folder.is_dir():

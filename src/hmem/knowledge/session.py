@@ -18,7 +18,14 @@ from hmem.errors import (
 )
 from hmem.evaluation.calibration import Calibration
 from hmem.graph.names import Names, unknown_name
-from hmem.knowledge.explanation import Reasons, explain_answer, memory_weights, reasons_of
+from hmem.knowledge.explanation import (
+    Reasons,
+    Removed,
+    explain_answer,
+    memory_weights,
+    reasons_by_removal,
+    reasons_of,
+)
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.missing import missing_facts
 from hmem.knowledge.model_link import ModelLink
@@ -27,7 +34,6 @@ from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
-from hmem.model.implicit import ImplicitMemory
 
 
 class _Asked(NamedTuple):
@@ -48,9 +54,9 @@ class Session:
     def __init__(self, store: Store, saved: Model, link: ModelLink) -> None:
         self.model_link = link
         self.saved = saved
-        self.live = LiveGraph(store, saved.vocab)
+        self.live = LiveGraph(store, saved.vocab, takes_new_relations=saved.model.takes_new_relations)
         self.predictor = Predictor(saved.model, self.live)
-        self._is_implicit = isinstance(saved.model.memory, ImplicitMemory)
+        self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
         self.calibration = None if calibration is None else Calibration.from_dict(calibration)
 
@@ -73,7 +79,7 @@ class Session:
     def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
         """The k relations that would best hold from head to tail."""
         k = _counted(k)
-        facts = [(head, relation, tail) for relation in self.saved.vocab.relations]
+        facts = [(head, relation, tail) for relation in self.live.relations.names.to_list()[: self.live.num_relations]]
         judged = self.judge(facts, "tail", any_question=True)  # every relation is asked, sensible or not
         kept = [each for each in judged if not (new_only and each.stored) and each.score > -np.inf]
         kept.sort(key=lambda each: -each.score)
@@ -90,7 +96,8 @@ class Session:
         """The k entities most like this one."""
         k = _counted(k)
         asked = self.entity(entity)
-        if not self.predictor.vectors.is_placed(asked):
+        vectors = self.predictor.vectors
+        if not (self.live.has_facts(asked) if vectors is None else vectors.is_placed(asked)):
             if not self.live.has_facts(asked):
                 raise self._no_facts(asked)
             raise EmptyNeighborhoodError(
@@ -107,14 +114,27 @@ class Session:
         """Why the fact scores what it scores, asked from the end that `direction` says."""
         entity, role, answer = self._fact(head, relation, tail, direction)
         parts, judged, stored = explain_answer(self.predictor, entity, role, answer)
+        total: float | None = None
+        if isinstance(parts, Removed):
+            reasons = reasons_by_removal(self.predictor, parts, self._left(entity, parts))
+        else:
+            reasons = reasons_of(self.predictor, entity, parts)
+            total = float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score
         return Reasons(
-            reasons_of(self.predictor, entity, parts),
+            reasons,
             fact=(head, relation, tail),
             score=parts.score,
-            total=float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score,
+            total=total,
             probability=self._probabilities(np.array([entity]), judged)[0],
             stored=stored,
         )
+
+    def _left(self, entity: int, parts: Removed) -> list[float | None]:
+        """The probabilities of an answer that is asked for without some facts."""
+        count = len(parts.walks)
+        ranks, scores = parts.rank_without, np.zeros(count)
+        ranked = Ranked(scores, scores, parts.log_p_without, np.zeros(count, dtype=bool), ranks == 1, ranks)
+        return self._probabilities(np.full(count, entity), ranked)
 
     def memory_weights(self, entity: str, relation: str, direction: str) -> dict[Names3, float]:
         """How strongly each fact of an entity stands in its memory when the relation is asked for."""
@@ -164,7 +184,7 @@ class Session:
         role = self.role(relation, direction)
         asked, other = (head, tail) if direction == "tail" else (tail, head)
         entity, answer = self.subject(asked), self.entity(other)
-        if not self.predictor.vectors.is_trained(answer) and not self.live.has_facts(answer):
+        if not self.predictor.is_candidate(answer):
             raise self._no_facts(answer)
         return entity, role, answer
 

@@ -111,6 +111,7 @@ class Links:
         self.source_by_role, self.target_by_role = self.source[self._by_role], self.target[self._by_role]
         self.role_by_role = self.role[self._by_role]
         self.patch: Patch | None = None
+        self.degree_built = torch.empty(0)  # without a patch
         self._count()
 
     def _count(self) -> None:
@@ -341,20 +342,27 @@ def mixed(
 
     `nodes` are the entities, in order; the asked ones are among them.
     """
-    D = states.shape[2]
-    here = torch.searchsorted(nodes, asked), torch.arange(len(asked), device=asked.device)
+    n, B, D = states.shape
+    each = torch.arange(B, device=asked.device)
+    here = torch.searchsorted(nodes, asked.contiguous()), each
     total = total.index_put(here, start, accumulate=True)
     squares = squares.index_put(here, start * start, accumulate=True)
-    degree, up = (each.to(states.dtype)[nodes].view(len(nodes), -1, 1) for each in (links.degree, links.scale))
-    mean = total / (degree + 1)
-    std = (squares / (degree + 1) - mean * mean).clamp_min(EPSILON).sqrt()
+    node, question = ((total != 0) | (states != 0)).any(2).nonzero().unbind(1)  # (m,) where a walk has arrived
+    row = node * B + question
+    total, squares, before = (every.reshape(-1, D).index_select(0, row) for every in (total, squares, states))
+    degree, up = (every.to(states.dtype)[nodes[node]] for every in (links.degree, links.scale))
+    if degree.dim() == 2:  # some edges are hidden from some questions
+        place = question.clamp_max(degree.shape[1] - 1)[:, None]
+        degree, up = degree.gather(1, place).squeeze(1), up.gather(1, place).squeeze(1)
+    count, up = degree[:, None] + 1, up[:, None]
+    mean = total / count
+    std = (squares / count - mean * mean).clamp_min(EPSILON).sqrt()
     mixing = parameters.mixing
     plain, scaled, divided = (mixing[place : place + 2].reshape(2 * D, D) for place in (0, 2, 4))
-    parts = torch.cat([mean, std], 2) @ torch.cat([plain, scaled, divided], 1)  # (n, B, 3D)
-    y = parts[..., :D] + up * parts[..., D : 2 * D] + parts[..., 2 * D :] / (up + 0.01) + states @ mixing[6]
-    added = layer_norm(y + parameters.bias, (D,), parameters.gain, parameters.shift).relu()
-    is_reached = ((mean != 0) | (states != 0)).any(2, keepdim=True)
-    return states + added.where(is_reached, 0.0)
+    parts = torch.cat([mean, std], 1) @ torch.cat([plain, scaled, divided], 1)  # (m, 3D)
+    y = parts[:, :D] + up * parts[:, D : 2 * D] + parts[:, 2 * D :] / (up + 0.01) + before @ mixing[6]
+    after = before + layer_norm(y + parameters.bias, (D,), parameters.gain, parameters.shift).relu()
+    return states.reshape(-1, D).index_copy(0, row, after).view(n, B, D)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -50,5 +50,4 @@ class ModelScorer:
         """What calibration counts by, where it is not the scores' softmax; see `scoring.log_alone`."""
         if self.model.exact is None:
             return None
-        assert self.vectors is not None
         return self.model.scores_and_log_alone(Query(entities, roles), self.graph, self.vectors)[1]

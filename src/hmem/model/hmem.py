@@ -67,6 +67,11 @@ class HMem(nn.Module):
         return self.embeddings.entity.device
 
     @property
+    def is_implicit(self) -> bool:
+        """Whether memories are learned instead of assembled, so that there is none for unseen entities."""
+        return isinstance(self.memory, ImplicitMemory)
+
+    @property
     def dense(self) -> DenseChannel:
         """How retrieved vectors are compared with candidates, at the present τ and s_q."""
         return DenseChannel(self.log_temperature.exp(), self.own)
@@ -77,9 +82,10 @@ class HMem(nn.Module):
         return self.scores(query, self.answer(query, graph, vectors), vectors)
 
     def scores_and_log_alone(
-        self, query: Query, graph: Index, vectors: Vectors
+        self, query: Query, graph: Index, vectors: Vectors | None = None
     ) -> tuple[Float[Tensor, "B E"], Float[Tensor, "B E"]]:
         """The scores, and what speaks for each answer by itself (see `scoring.log_alone`)."""
+        vectors = vectors or self.embeddings()
         answer = self.answer(query, graph, vectors)
         scores = self.scores(query, answer, vectors)
         return scores, log_alone(answer, scores)

@@ -110,7 +110,7 @@ class LearnedRoles(nn.Module):
         here, there = table.shape[axis] // 2, num_roles // 2
         if here == there:
             return table
-        halves = table.unflatten(axis, (2, here))
+        halves = table.view(*table.shape[:axis], 2, here, *table.shape[axis + 1 :])
         behind = [0, 0] * (halves.dim() - axis - 2)
         return pad(halves, [*behind, 0, there - here]).flatten(axis, axis + 1)
 
@@ -143,6 +143,7 @@ class Propagation(nn.Module):
     """score(v) = w·ReLU(W·[h_v, e_q] + b), where h_v is the state of v after the last step."""
 
     exact = None  # no channel copies stored facts
+    is_implicit = False
 
     def __init__(self, config: PropagationConfig, num_entities: int, num_relations: int) -> None:
         super().__init__()
@@ -178,7 +179,7 @@ class Propagation(nn.Module):
         if len(query) > at_once:
             parts = [query.part(slice(low, low + at_once)) for low in range(0, len(query), at_once)]
             return torch.cat([self(part, graph) for part in parts])
-        return self.scores(query.entity, query.role, self._visible(query, graph.links()))
+        return self.scores(query.entity, query.role, self._visible(query, graph.links()), unreached=-torch.inf)
 
     def scores_and_log_alone(
         self, query: Query, graph: Index, vectors: object = None
@@ -187,25 +188,30 @@ class Propagation(nn.Module):
         scores = self(query, graph)
         return scores, scores
 
-    def scores(self, entity: Int[Tensor, " B"], role: Int[Tensor, " B"], links: Links) -> Float[Tensor, "B N"]:
-        """The score of every entity of a graph."""
+    def scores(
+        self, entity: Int[Tensor, " B"], role: Int[Tensor, " B"], links: Links, unreached: float | None = None
+    ) -> Float[Tensor, "B N"]:
+        """The score of every entity; where no walk arrives it is that of a state of zeros, or `unreached`."""
         asked, vectors = self.role_vectors(role, links)
         reached = self.propagation(asked, entity, links, vectors)
         kind = reached.states.dtype
         of_asked = self.of_asked(asked)  # (B, 2D)
         hidden = (reached.states @ self.of_state.to(kind) + of_asked.to(kind)).relu()  # (n, B, 2D)
         scores: Tensor = (hidden @ self.score.weight[0].to(kind)).float().mT + self.score.bias  # (B, n)
+        if unreached is not None:
+            scores = scores.masked_fill((reached.states == 0).all(2).mT, unreached)
         if len(reached.nodes) == links.num_entities:
             return scores
-        elsewhere = of_asked.relu() @ self.score.weight[0] + self.score.bias  # (B,), where no walk arrives
+        elsewhere: Tensor = of_asked.relu() @ self.score.weight[0] + self.score.bias  # (B,)
+        if unreached is not None:
+            elsewhere = torch.full_like(elsewhere, unreached)
         return elsewhere[:, None].repeat(1, links.num_entities).index_copy(1, reached.nodes, scores)
 
     def role_vectors(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
-        computed = None if self.computed is None else self.computed(role, links)
-        if self.learned is None:
-            assert computed is not None
-            return computed
-        return self.learned(role, links, computed)
+        computed: RoleVectors | None = None if self.computed is None else self.computed(role, links)
+        vectors: RoleVectors | None = computed if self.learned is None else self.learned(role, links, computed)
+        assert vectors is not None
+        return vectors
 
     def _visible(self, query: Query, links: Links) -> Links:
         """The graph as each question may see it: without the fact that gives its target, in both directions."""
@@ -214,5 +220,5 @@ class Propagation(nn.Module):
         question = (query.target != NO_TARGET).nonzero().squeeze(1)
         u, q, v = query.entity[question], query.role[question], query.target[question]
         there, back = (u, q, v), (v, mirrored(q, links.num_roles // 2), u)
-        edges = (torch.cat(both) for both in zip(there, back, strict=True))
-        return links.withholding(question.repeat(2), *edges, num_questions=len(query))
+        source, role, target = (torch.cat(both) for both in zip(there, back, strict=True))
+        return links.withholding(question.repeat(2), source, role, target, len(query))

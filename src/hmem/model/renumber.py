@@ -58,6 +58,8 @@ def _copy(model: Network, before: Network, entities: Int[Tensor, "2 n"], roles: 
     theirs, ours = before.state_dict(), model.state_dict()  # the latter are the model's own tensors
     pairs = {"entity": entities, "role": roles}
     for name, axes in _axes(model):
+        if name not in theirs:
+            continue
         moving = [(axis, pairs[kind]) for axis, kind in enumerate(axes) if kind is not None]
         _put(ours[name], theirs[name].cpu(), moving)
     if isinstance(model, HMem) and model.paths is not None:

@@ -13,7 +13,6 @@ from hmem.graph.registry import load_dataset
 from hmem.model.build import ModelScorer
 from hmem.model.checkpoint import Model
 from hmem.model.hmem import HMem
-from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import place_all
 from hmem.model.renumber import renumber
@@ -68,7 +67,7 @@ def scorer_of(model: Model, dataset: Dataset, graph: GraphName = "train") -> Mod
             f'{dataset.name} has relations that the model was not trained with, such as "{untrained[0]}"; '
             f"a model of {model.dataset} can meet new entities, but not new relations"
         )
-    if isinstance(model.model, HMem) and isinstance(model.model.memory, ImplicitMemory):
+    if model.model.is_implicit:
         raise DataError(
             f"{dataset.name} has entities that the model was not trained with, and its memories are implicit: there "
             "are none for other entities; train an explicit one"

@@ -57,7 +57,7 @@ class Plan:
     @cached_property
     def run(self) -> dict[str, Any]:
         """What `run.json` holds."""
-        more = {"fine_tune": True} if self.start is not None else {}
+        more: dict[str, Any] = {"fine_tune": True} if self.start is not None else {}
         more |= {"chosen": list(self.reasons)} if self.reasons else {}
         about = {"data": self.data, "counts": counts(self.dataset), "facts": fingerprint(self.dataset)}
         about |= {"preset": self.preset}

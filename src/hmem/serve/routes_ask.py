@@ -76,7 +76,7 @@ def lines_of(found: Sequence[Reason], k: int) -> list[ReasonOut]:
     chosen = sorted(range(len(found)), key=lambda place: -abs(found[place].contribution))[:k]
     lines = [_line(found[place], everything) for place in sorted(chosen)]
     others = [found[place] for place in set(range(len(found))).difference(chosen)]
-    if others:
+    if others and found.total is not None:
         rest = Reason(kind="others", facts=(), contribution=sum(each.contribution for each in others))
         share = sum(abs(each.contribution) for each in others) / everything
         lines.append(_line(rest, everything, text=f"{len(others):,} others", share=share))

@@ -166,7 +166,7 @@ class Service:
         self.batcher.call(self._take_model).add_done_callback(self._look_for_trouble)
 
     def _take_model(self, session: Session) -> None:
-        session.predictor.vectors.current()  # unseen entities are placed now, not at the first question
+        session.predictor.index()  # unseen entities are placed now, not at the first question
         is_trained = session.saved.model.is_trained.cpu().numpy()
         self._set_model(Model("ready", session.model_link, session.saved, is_trained))
 

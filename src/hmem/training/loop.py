@@ -105,9 +105,10 @@ class _Run:
         self.graph = FrozenIndex(neighborhoods, device)
         facts = torch.from_numpy(triples.astype(np.int64)).to(device)
         self.batches = Batches(facts, num_relations, self.training.batch_size, self.training.seed)
-        self.epochs, look_every = self.training.epochs, self.training.validate_every
-        assert self.epochs is not None, "see hmem.runs.choose"
+        epochs, look_every = self.training.epochs, self.training.validate_every
+        assert epochs is not None, "see hmem.runs.choose"
         assert look_every is not None, "see hmem.runs.choose"
+        self.epochs = epochs
         self.num_steps = self.batches.per_epoch * self.epochs
         self.look_every = max(1, round(self.batches.per_epoch * look_every))  # steps
         self.model = new_model(config, num_entities, num_relations).to(device)
