@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 
+from hmem.config import PropagationConfig
 from hmem.errors import DataError
 from hmem.graph.dataset import Dataset
 from hmem.graph.generated import generated
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
 from hmem.memory.propagation import Links
-from hmem.model.propagation import ComputedRoles, Propagation
+from hmem.model.propagation import Propagation
 from hmem.training.pretrain import FEWEST, Questions, Source, mixture, pretrain
 
 EMPLOYEES, BOSSES = 64, 64
@@ -32,17 +33,19 @@ def inverses() -> Dataset:
 
 def small_network() -> Propagation:
     torch.manual_seed(0)
-    return Propagation(ComputedRoles(16, 2, 2), 16, 2)
+    return Propagation(PropagationConfig(dim=16, steps=2, roles="computed"), 0, 0)
 
 
 class Fixed(Propagation):
     """Scores that are given, whatever is asked."""
 
     def __init__(self, scores: torch.Tensor) -> None:
-        super().__init__(ComputedRoles(16, 1, 1), 16, 1)
+        super().__init__(PropagationConfig(dim=16, steps=1, roles="computed"), 0, 0)
         self.given = scores
 
-    def forward(self, entity: torch.Tensor, role: torch.Tensor, links: Links) -> torch.Tensor:
+    def scores(
+        self, entity: torch.Tensor, role: torch.Tensor, links: Links, unreached: float | None = None
+    ) -> torch.Tensor:
         return self.given.expand(len(entity), -1)
 
 
@@ -86,7 +89,7 @@ def test_the_average_learns_what_is_asked() -> None:
     assert np.mean(losses[-10:]) < 0.5 * losses[0]
     assert average is not network
     with torch.no_grad():
-        best = average(questions.entity, questions.role, questions.links).argmax(1)
+        best = average.scores(questions.entity, questions.role, questions.links).argmax(1)
     assert (best == questions.target).float().mean() > 0.9
 
 

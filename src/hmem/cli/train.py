@@ -29,14 +29,17 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Named settings; the paper's rows are tpr, tpr-inf, tpr-im, cconv, … By default recall; with --from "
-            "those of the model in use."
+            help="Named settings; the paper's rows are tpr, tpr-inf, tpr-im, cconv, … By default any-graph; with "
+            "--from those of the model in use."
         ),
     ] = None,
     config_file: Annotated[Path | None, typer.Option("--config", metavar="TOML", help="More settings.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.SETTING=VALUE", help="One setting; may be repeated.")
     ] = None,
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="Begin with random weights, not with those that come with hmem.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=N.")] = None,
     device: options.Device = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
@@ -51,10 +54,11 @@ def train(
     from hmem.cli.progress import training_progress
     from hmem.config import load_toml, merge, parse_assignments
     from hmem.knowledge.retraining import Retraining
+    from hmem.model.presets import DEFAULT
     from hmem.model.presets import preset as settings_of
     from hmem.runs.callbacks import CtrlC
     from hmem.runs.device import resolve_device
-    from hmem.runs.fit import Plan, configure, train_in
+    from hmem.runs.fit import Plan, bundled_start, configure, train_in
 
     if (data is None) == (from_kb is None):
         raise ConfigError("expected the DATA to train on, or --from KB, and not both")
@@ -67,9 +71,10 @@ def train(
             how: dict[str, Any] = {"device": place, "callbacks": (show, ctrl_c)}
             how |= {"resume": resume, "overwrite": overwrite}
             if from_kb is None:
-                preset = preset or "recall"
+                preset, dataset = preset or DEFAULT, output.load(str(data))
                 config = configure(settings_of(preset), settings, seed)
-                plan = Plan(data=str(data), dataset=output.load(str(data)), preset=preset, config=config)
+                start = None if from_scratch else bundled_start(config, dataset)
+                plan = Plan(data=str(data), dataset=dataset, preset=preset, config=config, start=start)
                 trained = train_in(out, plan, **how)
             else:
                 retraining = Retraining.of(from_kb, out, resume=resume)

@@ -17,7 +17,7 @@ from hmem.model.build import ModelScorer, Network
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 
-Kind = Literal["explicit", "implicit", "baseline"]
+Kind = Literal["explicit", "implicit", "propagation", "baseline"]
 
 
 @dataclass(frozen=True, kw_only=True)

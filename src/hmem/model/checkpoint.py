@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ from hmem.model.card import model_card
 
 T = TypeVar("T")
 FORMAT = 3
+BUNDLED = Path(str(files("hmem"))) / "bundled" / "any-graph"  # the model that comes with the package
 ASIDE = ".saving."
 KINDS = ("entities", "relations")
 SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then

@@ -1,12 +1,11 @@
 """Questions: what is likely, how likely, and why."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from hmem.knowledge.explanation import Reason
+from hmem.knowledge.explanation import Reason, Reasons
 from hmem.knowledge.results import Question
 from hmem.serve.context import TheService, failures
 from hmem.serve.errors import ApiError
@@ -70,8 +69,8 @@ async def explain(service: TheService, body: ExplainIn) -> ExplainOut:
     return ExplainOut.model_validate({**asked, **found.summary(), "lines": lines})
 
 
-def lines_of(found: Sequence[Reason], k: int) -> list[ReasonOut]:
-    """The k lines that matter most, in their order, and one for all others."""
+def lines_of(found: Reasons, k: int) -> list[ReasonOut]:
+    """The k lines that matter most, in their order, and one for all others if they add up."""
     everything = sum(abs(each.contribution) for each in found) or 1.0
     chosen = sorted(range(len(found)), key=lambda place: -abs(found[place].contribution))[:k]
     lines = [_line(found[place], everything) for place in sorted(chosen)]

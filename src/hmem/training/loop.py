@@ -128,6 +128,9 @@ class _Run:
     def go(self) -> Outcome:
         """Step until there is a reason to stop; the best weights are kept, and what needs them is fitted."""
         state = self.state
+        if state.step == 0 and state.weights and self.hooks.validate is not None:
+            state.record(self.hooks.validate(self.model), self.model)  # so that training makes nothing worse
+            self._tell(state.last_metric)
         reason = self._reason_to_stop()
         while reason is None:
             loss = self._step(self.batches.at(state.step))

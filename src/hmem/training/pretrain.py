@@ -86,7 +86,7 @@ class Questions:
         """−log p(answer) among all entities but the other true answers, of questions drawn at random."""
         drawn = torch.randint(len(self.entity), (batch,), device=self.entity.device)
         entity, role, target = self.entity[drawn], self.role[drawn], self.target[drawn]
-        scores = network(entity, role, self.links)  # (B, N)
+        scores = network.scores(entity, role, self.links)  # (B, N)
         asked = entity * self.num_roles + role
         low = torch.searchsorted(self.keys, asked)
         counts = torch.searchsorted(self.keys, asked, right=True) - low
