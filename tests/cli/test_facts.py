@@ -350,6 +350,18 @@ def test_what_tsv_cannot_hold_is_said_and_nothing_is_written(command: Command, k
         assert "two\nlines" in store.entity_names()
 
 
+def test_a_file_is_replaced_only_when_told(command: Command, kb: str) -> None:
+    Path("all.tsv").write_text("precious")
+    assert command("facts", "export", kb, "all.tsv") == (
+        1,
+        "",
+        "hmem: all.tsv exists already; to replace it: --overwrite\n",
+    )
+    assert Path("all.tsv").read_text() == "precious"
+    assert command("facts", "export", kb, "all.tsv", "--overwrite").code == 0
+    assert len(Path("all.tsv").read_text().splitlines()) == len(FACTS)
+
+
 def test_an_unknown_format(command: Command, kb: str) -> None:
     assert command("facts", "export", kb, "all.xlsx") == (
         2,

@@ -385,6 +385,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_real_ctrl_c(run: Run, here: Path) -> None:
     """A process of its own gets a real signal in the middle; what it goes on to is what it would have reached."""
     command = ["train", "toy", *SMALL, "--set", "training.epochs=9", "--set", "training.validate_every=4"]
@@ -405,13 +406,3 @@ def test_a_real_ctrl_c(run: Run, here: Path) -> None:
     assert run(*command, "--out", "model", "--resume").code == 0
     assert run(*command, "--out", "whole").code == 0
     assert same_weights("model", "whole")
-
-
-def test_exit_codes_of_the_command_itself(here: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "hmem", "train", "toy", "--out", "model", "--set", "memory.stifness=2"],
-        capture_output=True,
-        text=True,
-    )
-    assert (answer.returncode, answer.stdout) == (2, "")
-    assert answer.stderr == 'hmem: unknown setting "stifness" in [memory]; did you mean stiffness?\n'

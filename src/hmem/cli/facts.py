@@ -188,12 +188,13 @@ def export(
     ],
     as_of: options.AsOf = None,
     format_: Annotated[str | None, typer.Option("--format", help="tsv, csv or parquet, whatever the name.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file that is there.")] = False,
 ) -> None:
     """Write the facts to a file, heads, relations and tails by name, oldest first."""
     format_ = transfer.format_of(file, format_)
     with transfer.open_store(kb, read_only=True) as store:
         table = store.table(as_of)
-    transfer.write(table, file, format_)
+    transfer.write(table, file, format_, overwrite=overwrite)
     if file != transfer.STANDARD:
         output.say(f"{file}: {output.plural(table.num_rows, 'fact')}")
 
