@@ -48,7 +48,6 @@ def train(
     With --from a knowledge base takes the place of DATA: a twentieth of its facts is kept out of training to validate
     with, and when the model is ready and saved, and not before, the knowledge base uses it.
     """
-    from hmem.cli.progress import training_progress
     from hmem.config import load_toml, merge, parse_assignments
     from hmem.knowledge.retraining import Retraining
     from hmem.model.presets import preset as settings_of
@@ -63,7 +62,7 @@ def train(
     place, quiet = resolve_device(device), json_path == "-"
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
     try:
-        with training_progress(quiet) as show, CtrlC() as ctrl_c:
+        with output.training_progress(quiet) as show, CtrlC() as ctrl_c:
             how: dict[str, Any] = {"device": place, "callbacks": (show, ctrl_c)}
             how |= {"resume": resume, "overwrite": overwrite}
             if from_kb is None:

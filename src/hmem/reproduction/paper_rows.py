@@ -88,13 +88,9 @@ class Run:
         return models / self.row.dataset / f"{self.row.key}-seed{self.seed}-{fingerprint(self.config)}"
 
 
-def packaged_rows() -> Path:
-    return Path(str(files("hmem"))) / "paper"
-
-
 def load_rows(folder: Path | None = None) -> list[PaperRow]:
     """Every row in `folder`, or every one that comes with the package, in the order of the paper's tables."""
-    folder = folder or packaged_rows()
+    folder = folder or Path(str(files("hmem"))) / "paper"
     if not folder.is_dir():
         raise ConfigError("{path} is not a folder; expected one with a TOML file for each row", path=folder)
     rows = [read_row(path) for path in sorted(folder.glob("*.toml"))]
