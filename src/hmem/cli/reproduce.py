@@ -82,6 +82,7 @@ def reproduce(
     """
     from hmem.figures.plotting import require_matplotlib
     from hmem.graph.registry import home
+    from hmem.reproduction.comparison import compare
     from hmem.reproduction.paper_rows import in_miniature, limited, load_rows, select
     from hmem.reproduction.reproduce import Surroundings
     from hmem.reproduction.results import read_lines
@@ -103,7 +104,10 @@ def reproduce(
         require_matplotlib()  # which would else be missed after hours of training
     where = Surroundings(results=results, models=models, device=resolve_device(device), commit=commit, retrain=retrain)
     failed = _work(rows, seed, where, baselines)
-    _show(rows, every, seed, [*read_lines(baselines), *read_lines(results)], json_path)
+    compared = compare(rows, [*read_lines(baselines), *read_lines(results)], every, seed)
+    if not output.written(json_path, [asdict(each) for each in compared]):
+        for each in compared:
+            _show_table(each)
     for study in studies:
         failed |= not _work_on(study, rows, seed, where, figures, quiet=json_path == "-")
     if failed:
@@ -178,21 +182,6 @@ def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "
     mrr = ", ".join(f"{share(metrics_of(line, 'all')['MRR'])} on {line['graph']}" for line in lines)
     output.note(f"{title}: {lines[0]['epochs']} epochs in {lines[0]['training_seconds']:.0f} s; MRR (all) {mrr}")
     return True
-
-
-def _show(
-    rows: "Sequence[PaperRow]",
-    every: "Sequence[PaperRow]",
-    seed: int | None,
-    lines: "Sequence[Line]",
-    json_path: str | None,
-) -> None:
-    from hmem.reproduction.comparison import compare
-
-    found = compare(rows, lines, every, seed)
-    if not output.written(json_path, [asdict(each) for each in found]):
-        for each in found:
-            _show_table(each)
 
 
 def _show_table(comparison: "Comparison") -> None:

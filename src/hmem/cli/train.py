@@ -10,7 +10,6 @@ from hmem.errors import ConfigError, InterruptedRunError
 
 if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
-    from hmem.graph.dataset import Dataset
     from hmem.runs.fit import Trained
 
 
@@ -94,7 +93,12 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
     else:
         cost = model.metrics["training"]
         output.written(json_path, {"model": model.preset, "dataset": model.dataset, "training": cost})
-        _tell_unmeasured(trained.dataset)
+        for note in trained.dataset.notes:
+            output.note(note)
+        output.note(
+            "Trained without validation: the last weights are kept, nothing is known about how good they are, and "
+            "answers have scores instead of probabilities. With more facts about each entity this comes by itself."
+        )
     if json_path == "-":
         return
     if trained.calibration is not None:
@@ -104,15 +108,6 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
         output.say(f"{from_kb} uses it from now on.")
     elif trained.report is not None:
         output.console().print(f"Next: hmem evaluate {out}", style="dim", highlight=False)
-
-
-def _tell_unmeasured(dataset: "Dataset") -> None:
-    for note in dataset.notes:
-        output.note(note)
-    output.note(
-        "Trained without validation: the last weights are kept, nothing is known about how good they are, and answers "
-        "have scores instead of probabilities. With more facts about each entity this comes by itself."
-    )
 
 
 def _calibration_line(calibration: "Calibration") -> str:

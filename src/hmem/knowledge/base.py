@@ -195,7 +195,9 @@ class KnowledgeBase:
                 yield self._session
             except UnknownNameError as error:
                 if suggest and error.option is not None and isinstance(error.found, str):
-                    error.suggestions = tuple(self._session.closest(error.option, error.found))
+                    live = self._session.live
+                    names = live.entities.names if error.option == "entity" else live.relations.names
+                    error.suggestions = tuple(names.closest(error.found))
                 raise
 
     def _joined(self) -> Session:

@@ -138,7 +138,7 @@ class Session:
 
     def subject(self, name: str) -> int:
         """The number of an entity that a question is about."""
-        entity = self.entity(name)
+        entity = self.live.entities.names.id_of(name, suggest=False)
         if not self._is_implicit and not self.live.has_facts(entity):
             raise self._no_facts(entity)
         if self._is_implicit and entity >= self.live.num_trained:
@@ -159,11 +159,6 @@ class Session:
         if direction not in get_args(Direction):
             raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
         return number + self.live.num_relations if direction == "tail" else number
-
-    def closest(self, kind: str, name: str) -> list[str]:
-        """A few names like one that is not there."""
-        names = self.live.entities.names if kind == "entity" else self.live.relations.names
-        return names.closest(name)
 
     def _fact(self, head: str, relation: str, tail: str, direction: str) -> tuple[int, int, int]:
         """The asked entity, the role and the answer of a fact that is asked for from one end."""

@@ -208,11 +208,7 @@ def _published(values: Any) -> tuple[dict[GraphName, MetricValues], str]:
         if graph not in values:
             continue
         metrics = values[graph]
-        if not (isinstance(metrics, list) and len(metrics) == len(METRICS) and all(map(_is_number, metrics))):
+        if not isinstance(metrics, list) or [type(value) in (int, float) for value in metrics] != [True] * len(METRICS):
             raise ConfigError(f'[paper] "{graph}" = {metrics!r}: expected the five metrics {", ".join(METRICS)}')
         published[graph] = dict(zip(METRICS, map(float, metrics), strict=True))
     return published, str(values.get("remark", ""))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -56,7 +56,7 @@ async def list_neighbors(
 
     def look(store: Store, weights: Mapping[Names3, float], most: int) -> NeighborsOut:
         total = service.name_index.facts_of(entity)
-        if total is None and not service.model.has_entity(entity):
+        if total is None and (service.model.saved is None or entity not in service.model.saved.vocab.entities):
             raise unknown_name("entity", entity)
         facts = [] if total is None else facts_of(store, entity, most)
         facts.sort(key=lambda fact: -weights.get(fact.names, -1.0))  # without weights, they stay as they are
