@@ -9,18 +9,17 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hmem.knowledge.store.records import StoredFact, Written
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import TheService, failures
+from hmem.serve.context import NAME, Limit, TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn
 from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut
 from hmem.serve.service import Service
-from hmem.serve.settings import LONGEST_NAME, MOST_ROWS, Settings
+from hmem.serve.settings import Settings
 
 MOST_OFFSET = 1_000_000_000
 LONGEST_TIME = 40  # characters
 
-NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_NAME)]
-Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
+NameQuery = Annotated[str | None, NAME]
 WRITING = failures("unauthorized", "writes_off")
 
 bearer = HTTPBearer(auto_error=False, description="The token in HMEM_TOKEN of the server.")
