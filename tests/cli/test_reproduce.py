@@ -29,15 +29,12 @@ def write_row(folder: Path, name: str, preset: str, more: str = "", group: str =
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """A folder with the toy graph in `toy`, two rows in `rows`, and nothing else to be found."""
-    write_toy(tmp_path / "toy")
-    write_row(tmp_path / "rows", "TPR", "tpr", SMALL + PUBLISHED)
-    write_row(tmp_path / "rows", "recall", "recall", SMALL)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HMEM_DATA", raising=False)
-    monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
-    return tmp_path
+    write_toy(here / "toy")
+    write_row(here / "rows", "TPR", "tpr", SMALL + PUBLISHED)
+    write_row(here / "rows", "recall", "recall", SMALL)
+    return here
 
 
 @pytest.fixture

@@ -36,13 +36,10 @@ def write_toy(folder: Path) -> Path:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(here: Path) -> Path:
     """A folder with the toy graph in `toy`, and nothing else to be found."""
-    write_toy(tmp_path / "toy")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HMEM_DATA", raising=False)
-    monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
-    return tmp_path
+    write_toy(here / "toy")
+    return here
 
 
 @pytest.fixture
