@@ -13,6 +13,7 @@ from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import load
 from tests.cli.conftest import QUICK, Command, tabbed
 from tests.conftest import TOY_TRAIN
+from tests.model.problems import memory_of
 
 FACTS = len([line for line in TOY_TRAIN.splitlines() if line])
 
@@ -215,12 +216,12 @@ def test_fine_tuning_starts_from_what_was_learned(command: Command, zoo: str) ->
     assert command("train", "--from", zoo, "--out", "tuned", "--fine-tune", *still).code == 0
     assert command("train", "--from", zoo, "--out", "anew", *still, "--seed", 7).code == 0
     row = before.vocab.entities.id_of("wolf.n.01")
-    vector = before.model.embeddings.entity[row].detach()
+    vector = memory_of(before.model).embeddings.entity[row].detach()
 
     def distance(folder: str) -> float:
         saved = load(Path(folder))
         row = saved.vocab.entities.id_of("wolf.n.01")
-        return float((saved.model.embeddings.entity[row].detach() - vector).norm())
+        return float((memory_of(saved.model).embeddings.entity[row].detach() - vector).norm())
 
     assert distance("anew") > 0.1
     # `anew` was swapped in last, and has the settings of the one before
