@@ -64,13 +64,12 @@ def demo(
 
 def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[Model, list[Report]]":
     """A model of the dataset, and its test metrics beside those of the baselines."""
-    from hmem.cli.progress import training_progress
     from hmem.config import merge
     from hmem.evaluation.baselines import make_baseline
     from hmem.runs.evaluate import evaluate
     from hmem.runs.fit import fit
 
-    with training_progress() as show:
+    with output.training_progress() as show:
         settings = merge(SETTINGS, {"training": {"epochs": epochs}})
         model = fit(dataset, settings=settings, device=device, callbacks=[show])
     reports = [evaluate(model, dataset, name="hmem recall")]

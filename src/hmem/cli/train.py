@@ -10,7 +10,6 @@ from hmem.errors import ConfigError, InterruptedRunError
 
 if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
-    from hmem.graph.dataset import Dataset
     from hmem.runs.fit import Trained
 
 
@@ -51,7 +50,6 @@ def train(
     With --from a knowledge base takes the place of DATA: a twentieth of its facts is kept out of training to validate
     with, and when the model is ready and saved, and not before, the knowledge base uses it.
     """
-    from hmem.cli.progress import training_progress
     from hmem.config import load_toml, merge, parse_assignments
     from hmem.knowledge.retraining import Retraining
     from hmem.model.presets import DEFAULT
@@ -67,7 +65,7 @@ def train(
     place, quiet = resolve_device(device), json_path == "-"
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
     try:
-        with training_progress(quiet) as show, CtrlC() as ctrl_c:
+        with output.training_progress(quiet) as show, CtrlC() as ctrl_c:
             how: dict[str, Any] = {"device": place, "callbacks": (show, ctrl_c)}
             how |= {"resume": resume, "overwrite": overwrite}
             if from_kb is None:
@@ -100,7 +98,12 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
     else:
         cost = model.metrics["training"]
         output.written(json_path, {"model": model.preset, "dataset": model.dataset, "training": cost})
-        _tell_unmeasured(trained.dataset)
+        for note in trained.dataset.notes:
+            output.note(note)
+        output.note(
+            "Trained without validation: the last weights are kept, nothing is known about how good they are, and "
+            "answers have scores instead of probabilities. With more facts about each entity this comes by itself."
+        )
     if json_path == "-":
         return
     if trained.calibration is not None:
@@ -110,15 +113,6 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
         output.say(f"{from_kb} uses it from now on.")
     elif trained.report is not None:
         output.console().print(f"Next: hmem evaluate {out}", style="dim", highlight=False)
-
-
-def _tell_unmeasured(dataset: "Dataset") -> None:
-    for note in dataset.notes:
-        output.note(note)
-    output.note(
-        "Trained without validation: the last weights are kept, nothing is known about how good they are, and answers "
-        "have scores instead of probabilities. With more facts about each entity this comes by itself."
-    )
 
 
 def _calibration_line(calibration: "Calibration") -> str:

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -18,6 +18,7 @@ from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 
 Kind = Literal["explicit", "implicit", "propagation", "baseline"]
+CURVE_COLUMNS = ("model", "kind", "protocol")  # that tell the curves of a table apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,11 @@ class ComparedModel:
 def curve_columns(dataset: str, graph: GraphName, curve: "Curve") -> TableRow:
     """The columns that say which curve a row of a table belongs to."""
     return {"dataset": dataset, "graph": graph, "protocol": curve.protocol, "model": curve.name, "kind": curve.kind}
+
+
+def curve_of(key: tuple[str | int | float, ...]) -> dict[str, Any]:
+    """The fields of a curve, from its values in CURVE_COLUMNS."""
+    return dict(zip(("name", "kind", "protocol"), key, strict=True))
 
 
 def compared_model(name: str, model: Network, device: torch.device | str = "cpu") -> ComparedModel:

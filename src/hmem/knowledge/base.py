@@ -29,12 +29,12 @@ from hmem.knowledge.results import (
     Similar,
     Similars,
 )
-from hmem.knowledge.session import Session, no_name
+from hmem.knowledge.session import Session, whole
 from hmem.knowledge.store.as_dataset import table_of
 from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
-from hmem.knowledge.store.validation import check_facts
+from hmem.knowledge.store.validation import check_facts, check_name
 from hmem.model.checkpoint import Model, load
 from hmem.runs.device import resolve_device
 
@@ -195,7 +195,9 @@ class KnowledgeBase:
                 yield self._session
             except UnknownNameError as error:
                 if suggest and error.option is not None and isinstance(error.found, str):
-                    error.suggestions = tuple(self._session.closest(error.option, error.found))
+                    live = self._session.live
+                    names = live.entities.names if error.option == "entity" else live.relations.names
+                    error.suggestions = tuple(names.closest(error.found))
                 raise
 
     def _joined(self) -> Session:
@@ -217,7 +219,7 @@ class KnowledgeBase:
         """
         question = Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
         with self.session() as session:
-            return Predictions(session.answer([question])[0])
+            return Predictions(*whole(session.answer_each([question])))
 
     def predict_many(
         self,
@@ -233,7 +235,7 @@ class KnowledgeBase:
             for entity, relation in _pairs(questions)
         ]
         with self.session() as session:
-            return Predictions(_numbered(session.answer(asked)))
+            return Predictions(_numbered(whole(session.answer_each(asked))))
 
     def predict_target(
         self,
@@ -308,9 +310,7 @@ class KnowledgeBase:
         return Neighbors(_numbered([self._neighbors(entity, limit) for entity in entities]))
 
     def _neighbors(self, entity: str, limit: int | None) -> list[Neighbor]:
-        if not isinstance(entity, str):
-            raise no_name("entity", entity)
-        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, entity, limit)]
+        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, check_name("entity", entity), limit)]
 
 
 def facts_of(store: Store, entity: str, limit: int | None) -> list[StoredFact]:

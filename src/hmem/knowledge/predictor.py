@@ -122,12 +122,18 @@ class Predictor:
         The facts that give the `targets` are withheld. A score of −∞ says that nothing speaks for a candidate.
         """
         columns = (entities, roles) if targets is None else (entities, roles, targets)
-        for rows in self._chunks(entities, self.live.width):
+        start = 0
+        while start < len(entities):
             index, vectors = self.index()  # each time: between two passes a fact may have been left out for a while
+            size = self.model.config.dim if isinstance(self.model, Propagation) else 1  # numbers for a candidate
+            most = max(1, MOST_SCORES // max(1, index.num_fillers * size))
+            edges = self.live.graph.degrees(entities[start : start + most].astype(np.int64)).cumsum()
+            rows = slice(start, start + max(1, int(np.searchsorted(edges, MOST_EDGES, side="right"))))
             query = Query(*(torch.from_numpy(part[rows].astype(np.int64)).to(index.device) for part in columns))
             with torch.inference_mode():
                 scores, log_alone = self.model.scores_and_log_alone(query, index, vectors)
             yield rows, scores, log_alone
+            start = rows.stop
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
@@ -272,18 +278,6 @@ class Predictor:
             return 0.0
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0
-
-    def _chunks(self, entities: Ids, width: int) -> Iterator[slice]:
-        """Runs of questions that one pass has room for; at least one in each."""
-        edges = self.live.graph.degrees(entities.astype(np.int64))
-        size = self.model.config.dim if isinstance(self.model, Propagation) else 1  # of what a candidate takes
-        most = max(1, MOST_SCORES // max(1, width * size))
-        start = 0
-        while start < len(entities):
-            fitting = int(np.searchsorted(np.cumsum(edges[start : start + most]), MOST_EDGES, side="right"))
-            stop = min(len(entities), start + max(1, min(most, fitting)))
-            yield slice(start, stop)
-            start = stop
 
 
 def unjudged(answers: Int[np.ndarray, " n"], stored: Bool[np.ndarray, " n"] | bool) -> Ranked:

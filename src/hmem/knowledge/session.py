@@ -9,7 +9,6 @@ import numpy as np
 
 from hmem.errors import (
     ConfigError,
-    DataError,
     EmptyNeighborhoodError,
     Hint,
     HMemError,
@@ -17,7 +16,6 @@ from hmem.errors import (
     shown,
 )
 from hmem.evaluation.calibration import Calibration
-from hmem.graph.names import Names, unknown_name
 from hmem.knowledge.explanation import (
     Reasons,
     Removed,
@@ -60,15 +58,23 @@ class Session:
         calibration = saved.metrics.get("calibration")
         self.calibration = None if calibration is None else Calibration.from_dict(calibration)
 
-    def answer(self, questions: Sequence[Question]) -> list[list[Prediction]]:
-        """The best answers to each question, all in one pass."""
-        return whole(self.answer_each(questions))
-
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
-        """The same, where a question that cannot be answered has its error instead and the others their answers."""
+        """The best answers to each question, all in one pass; one that cannot be answered has its error instead."""
         asked = [self._asked(question) for question in questions]
-        found = self._best([each for each in dict.fromkeys(asked) if isinstance(each, _Asked)])
-        return [found[each] if isinstance(each, _Asked) else each for each in asked]
+        different = [each for each in dict.fromkeys(asked) if isinstance(each, _Asked)]
+        entities, roles = np.array([each[:2] for each in different], dtype=np.int64).reshape(-1, 2).T
+        k, rooms = [each.k for each in different], [each.room for each in different]
+        try:
+            ranked = zip(different, self.predictor.best(entities, roles, k, rooms), strict=True)
+        except HMemError as error:  # of one of them: in one pass for each
+            if len(different) > 1:
+                return [found for question in questions for found in self.answer_each([question])]
+            return [error if isinstance(each, _Asked) else each for each in asked]
+        answers = {
+            each: self._predictions(np.full(len(found.ranks), each.entity), np.full(len(found.ranks), each.role), found)
+            for each, found in ranked
+        }
+        return [answers[each] if isinstance(each, _Asked) else each for each in asked]
 
     def judge(self, facts: Sequence[Names3], direction: str, any_question: bool = False) -> list[Prediction]:
         """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
@@ -148,11 +154,11 @@ class Session:
 
     def entity(self, name: str) -> int:
         """The number of an entity."""
-        return _number(self.live.entities.names, name)
+        return self.live.entities.names.id_of(name, suggest=False)
 
     def subject(self, name: str) -> int:
         """The number of an entity that a question is about."""
-        entity = self.entity(name)
+        entity = self.live.entities.names.id_of(name, suggest=False)
         if not self._is_implicit and not self.live.has_facts(entity):
             raise self._no_facts(entity)
         if self._is_implicit and entity >= self.live.num_trained:
@@ -164,7 +170,7 @@ class Session:
 
     def role(self, relation: str, direction: str) -> int:
         """The number of the role that stands for a relation asked from one end."""
-        number = _number(self.live.relations.names, relation)
+        number = self.live.relations.names.id_of(relation, suggest=False)
         if number >= self.live.num_relations:
             problem = f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came'
             raise UntrainedRelationError(
@@ -173,11 +179,6 @@ class Session:
         if direction not in get_args(Direction):
             raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
         return number + self.live.num_relations if direction == "tail" else number
-
-    def closest(self, kind: str, name: str) -> list[str]:
-        """A few names like one that is not there."""
-        names = self.live.entities.names if kind == "entity" else self.live.relations.names
-        return names.closest(name)
 
     def _fact(self, head: str, relation: str, tail: str, direction: str) -> tuple[int, int, int]:
         """The asked entity, the role and the answer of a fact that is asked for from one end."""
@@ -211,20 +212,6 @@ class Session:
         except HMemError as error:
             return error
 
-    def _best(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Prediction] | HMemError]:
-        """The answers to questions that differ, in one pass; if that fails, in one pass for each."""
-        entities, roles = np.array([each[:2] for each in asked], dtype=np.int64).reshape(-1, 2).T
-        try:
-            ranked = self.predictor.best(entities, roles, [each.k for each in asked], [each.room for each in asked])
-        except HMemError as error:
-            if len(asked) == 1:
-                return {asked[0]: error}
-            return {each: found for each in asked for found in self._best([each]).values()}
-        return {
-            each: self._predictions(np.full(len(found.ranks), each.entity), np.full(len(found.ranks), each.role), found)
-            for each, found in zip(asked, ranked, strict=True)
-        }
-
     def _predictions(self, entities: Ids, roles: Ids, ranked: Ranked, any_question: bool = False) -> list[Prediction]:
         """The facts that answers state, each given to the question of one entity."""
         columns = (entities, roles, ranked.answers, ranked.scores, ranked.stored, ranked.ranks)
@@ -255,20 +242,6 @@ def whole(found: Iterable[list[Prediction] | HMemError]) -> list[list[Prediction
             raise each
         answers.append(each)
     return answers
-
-
-def no_name(kind: str, name: object) -> DataError:
-    """An error that says what was given instead of a name."""
-    return DataError(f"expected the name of one {kind} as text, received {name!r:.60} ({type(name).__name__})")
-
-
-def _number(names: Names, name: object) -> int:
-    if not isinstance(name, str):
-        raise no_name(names.kind, name)
-    number = names.get(name)
-    if number is None:
-        raise unknown_name(names.kind, name)
-    return number
 
 
 def _counted(k: object) -> int:

@@ -61,7 +61,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Messages along the facts, from the asked entity: no vector for any entity, only for roles.
     "propagate": {"propagation": {"roles": "learned"}, "training": PROPAGATED},
     # The same from the weights that come with hmem and answer on any graph; a table adds what one graph has of its own.
-    "any-graph": {"propagation": {"roles": "both"}, "training": {**PROPAGATED, "learning_rate": 1e-3}},
+    "any-graph": {"propagation": {"roles": "both"}, "training": PROPAGATED},
 }
 
 

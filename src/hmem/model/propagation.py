@@ -3,7 +3,8 @@
 No entity has a vector: what an entity is, in a question, is how the asked entity is linked to it. Role vectors are a
 table of one graph's roles (`LearnedRoles`), or are computed from which roles meet at which entities (`ComputedRoles`);
 then nothing in the network has the size of a graph, and it can be asked about graphs it has never seen. With both, the
-table holds what one graph's roles have of their own, and is zero for relations that came later.
+computed vectors stay as they are, and the table learns what one graph's roles have of their own; it is zero for
+relations that came later.
 """
 
 import math
@@ -22,6 +23,8 @@ from hmem.model.query import NO_TARGET, Query, mirrored
 MEETINGS = 5  # ways in which two roles meet; see `Links.meetings`
 MOST_STATES = 8_000_000  # numbers of one pass in which nothing is learned, on a CPU
 MOST_ON_GPU = 100_000_000
+MOST_KEPT = 60_000_000  # numbers of computed role vectors that are kept
+AT_ONCE = 64  # roles whose vectors are computed in one pass
 
 RoleVectors = tuple[
     Float[Tensor, "B D"], list[Float[Tensor, "Q B D"]]
@@ -139,6 +142,43 @@ class ComputedRoles(nn.Module):
         return asked[which], [each(vectors).index_select(1, which) for each in self.maps]
 
 
+class KeptRoles:
+    """Computed role vectors that are kept, so that each role is asked for once while weights and graph stay."""
+
+    def __init__(self, computed: ComputedRoles, num_roles: int) -> None:
+        steps, dim = len(computed.maps), len(computed.start)
+        self.computed, self.version = computed, _version(computed)
+        blank = computed.start.detach().new_zeros
+        self.asked, self.vectors = blank(num_roles, dim), [blank(num_roles, num_roles, dim) for _ in range(steps)]
+        self.is_there = torch.zeros(num_roles, dtype=torch.bool, device=computed.start.device)
+
+    @classmethod
+    def of(cls, computed: ComputedRoles, links: Links) -> "KeptRoles | None":
+        """Those of a graph of roles, if there is room for them."""
+        if links.num_roles**2 * len(computed.maps) * len(computed.start) > MOST_KEPT:
+            return None
+        beside = links.meetings.__dict__
+        kept = beside.get("kept")
+        if not isinstance(kept, cls) or kept.computed is not computed or kept.version != _version(computed):
+            kept = beside["kept"] = cls(computed, links.num_roles)
+        return kept
+
+    @torch.no_grad()
+    def get(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
+        missing = torch.unique(role[~self.is_there[role]])
+        for some in torch.split(missing, AT_ONCE):
+            self.asked[some], vectors = self.computed(some, links)
+            for table, rows in zip(self.vectors, vectors, strict=True):
+                table[some] = rows.transpose(0, 1)
+            self.is_there[some] = True
+        return self.asked[role], [table[role].transpose(0, 1) for table in self.vectors]
+
+
+def _version(module: nn.Module) -> int:
+    """A number that grows whenever the parameters are changed in place."""
+    return sum(parameter._version for parameter in module.parameters())
+
+
 class Propagation(nn.Module):
     """score(v) = w·ReLU(W·[h_v, e_q] + b), where h_v is the state of v after the last step."""
 
@@ -153,6 +193,7 @@ class Propagation(nn.Module):
         self.learned = LearnedRoles(num_relations, dim, steps) if config.roles != "computed" else None
         if self.computed is not None and self.learned is not None:
             self.learned.start_from_zero()
+            self.computed.requires_grad_(False)
         self.propagation = Steps(dim, steps)
         self.of_state = nn.Parameter(torch.empty(dim, 2 * dim).uniform_(-1, 1) / math.sqrt(2 * dim))
         self.of_asked = nn.Linear(dim, 2 * dim)
@@ -208,10 +249,19 @@ class Propagation(nn.Module):
         return elsewhere[:, None].repeat(1, links.num_entities).index_copy(1, reached.nodes, scores)
 
     def role_vectors(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
-        computed: RoleVectors | None = None if self.computed is None else self.computed(role, links)
+        computed = None if self.computed is None else self._computed(self.computed, role, links)
         vectors: RoleVectors | None = computed if self.learned is None else self.learned(role, links, computed)
         assert vectors is not None
         return vectors
+
+    def _computed(self, computed: ComputedRoles, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
+        if self.learned is None and torch.is_grad_enabled():
+            vectors: RoleVectors = computed(role, links)
+            return vectors
+        with torch.no_grad():  # beside a table they are not trained
+            kept = KeptRoles.of(computed, links)
+            found: RoleVectors = computed(role, links) if kept is None else kept.get(role, links)
+        return found
 
     def _visible(self, query: Query, links: Links) -> Links:
         """The graph as each question may see it: without the fact that gives its target, in both directions."""

@@ -19,8 +19,8 @@ import numpy as np
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.errors import ConfigError, Hint, InterruptedRunError
 from hmem.evaluation.calibration import Calibration, calibrate
+from hmem.evaluation.evaluate import Validator
 from hmem.evaluation.report import Report, report
-from hmem.evaluation.validation import Validator
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import counts, load_dataset
 from hmem.model.build import ModelScorer

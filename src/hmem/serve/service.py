@@ -58,9 +58,6 @@ class Model:
         number = self.saved.vocab.entities.get(name)
         return number is None or not bool(self.is_trained[number])
 
-    def has_entity(self, name: str) -> bool:
-        return self.saved is not None and name in self.saved.vocab.entities
-
 
 class Service:
     """One open knowledge base, with the threads that work on it. It has no lock; one event loop awaits its results."""
@@ -143,10 +140,6 @@ class Service:
             return await self._wait(self._writers.submit(run, self.writer), "; the write may still be carried out")
         finally:
             self._writes -= 1
-
-    async def closest(self, kind: str, name: str) -> list[str]:
-        """A few names like one that is not there."""
-        return await self.read(lambda: self.name_index.closest(kind, name))
 
     async def _wait(self, future: "Future[T]", warning: str = "") -> T:
         try:

@@ -61,7 +61,9 @@ def make_optimizer(model: Network, training: TrainingConfig) -> torch.optim.Opti
     """
     rate, decay = training.learning_rate, training.weight_decay
     if isinstance(model, Propagation):
-        groups: list[dict[str, Any]] = [{"params": list(model.parameters()), "full_rate": rate}]
+        groups: list[dict[str, Any]] = [
+            {"params": [each for each in model.parameters() if each.requires_grad], "full_rate": rate}
+        ]
         return torch.optim.AdamW(groups, lr=rate, weight_decay=decay, fused=True)
     channels = [channel for channel in (model.exact, model.paths) if channel is not None]
     exact = [parameter for channel in channels for parameter in channel.parameters()]
