@@ -42,7 +42,7 @@ def loop_step(
     degree = torch.zeros(N, dtype=torch.float64)
     for role, target in zip(links.role.tolist(), links.target.tolist(), strict=True):
         degree[target] += role < 2 * R
-    scale, mixing = (degree + 1).log() / (degree + 1).log().mean(), parameters.mixing
+    scale, mixing = (degree + 1).log() / (degree[degree > 0] + 1).log().mean(), parameters.mixing
     edges = list(zip(links.source.tolist(), links.role.tolist(), links.target.tolist(), strict=True))
     rows = []
     for v in range(N):

@@ -201,6 +201,8 @@ class Predictor:
 
     def num_candidates(self) -> int:
         """How many entities can be answers at this moment."""
+        if self.links is not None:
+            return int((self.links.current().degree > 0).sum())
         placed = None if self.vectors is None else self.vectors.current().placed
         return self.live.width if placed is None else int(placed.sum())
 
