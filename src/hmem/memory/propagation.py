@@ -227,7 +227,13 @@ def meetings_of(together: Bool[Tensor, "Q Q"]) -> Links:
     Q, device = len(together), together.device
     inverse, same = torch.arange(Q, device=device).roll(Q // 2), torch.eye(Q, dtype=torch.bool, device=device)
     both_to = together[inverse][:, inverse]
-    ways = [together & ~same, together[inverse], together[:, inverse], both_to & ~same, same[inverse] & together.diagonal()]
+    ways = [
+        together & ~same,
+        together[inverse],
+        together[:, inverse],
+        both_to & ~same,
+        same[inverse] & together.diagonal(),
+    ]
     edges = [way.nonzero() for way in ways]
     kind = torch.repeat_interleave(torch.tensor([len(each) for each in edges], device=device))
     first, second = torch.cat(edges).unbind(1)
