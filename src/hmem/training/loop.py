@@ -134,7 +134,8 @@ class _Run:
     def go(self) -> Outcome:
         """Step until there is a reason to stop; the best weights are kept, and what needs them is fitted."""
         state = self.state
-        if state.step == 0 and state.weights and self.hooks.validate is not None:
+        is_resumed = state.seconds > 0  # otherwise the weights are those to begin with
+        if state.weights and not is_resumed and self.hooks.validate is not None:
             self._validate(self.hooks.validate)  # so that training makes nothing worse
         reason = self._reason_to_stop()
         while reason is None:
