@@ -66,7 +66,7 @@ def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[Mode
     """A model of the dataset, and its test metrics beside those of the baselines."""
     from hmem.cli.progress import training_progress
     from hmem.config import merge
-    from hmem.evaluation.baselines import make_baseline
+    from hmem.evaluation.baselines import BASELINES, make_baseline
     from hmem.runs.evaluate import evaluate
     from hmem.runs.fit import fit
 
@@ -74,7 +74,7 @@ def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[Mode
         settings = merge(SETTINGS, {"training": {"epochs": epochs}})
         model = fit(dataset, settings=settings, device=device, callbacks=[show])
     reports = [evaluate(model, dataset, name="hmem recall")]
-    reports += [evaluate(make_baseline(name, dataset, "train"), dataset, name=name) for name in ("rules", "frequency")]
+    reports += [evaluate(make_baseline(name, dataset, "train"), dataset, name=name) for name in BASELINES]
     return model, reports
 
 
