@@ -127,10 +127,10 @@ class Counts:
 
     def _premises_of(self, entity: int) -> Int[np.ndarray, " P"]:
         """The edges of an entity that others of training have too, by the numbers of their features."""
-        found: Int[np.ndarray, " P"] = self._premises[self._premises_from[entity] : self._premises_from[entity + 1]]
+        found = self._premises[self._premises_from[entity] : self._premises_from[entity + 1]]
         found = found[self._counts[found] > 1]
-        most_shared: Int[np.ndarray, " P"] = np.argsort(-self._counts[found], kind="stable")[:MOST_PREMISES]
-        return found[most_shared]
+        most_shared: Int[np.ndarray, " P"] = found[np.argsort(-self._counts[found], kind="stable")[:MOST_PREMISES]]
+        return most_shared
 
     def _mirror(self, role: int) -> int:
         return int(mirror_role(np.array(role), self.graph.num_relations))
