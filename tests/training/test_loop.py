@@ -22,7 +22,8 @@ from hmem.model.presets import PRESETS
 from hmem.model.query import Query
 from hmem.training import loop, loss
 from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, matmul_precision, train
-from hmem.training.loss import answer_loss, propagation_loss
+from hmem.training.loss import answer_loss
+from hmem.training.propagation import propagation_loss
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
@@ -367,7 +368,8 @@ def test_a_loss_that_is_no_number_goes_back_to_the_best_weights_with_a_lower_rat
     def once_nan(*arguments: Any) -> Tensor:
         nonlocal asked
         asked += 1
-        return given(*arguments) * (math.nan if asked == 5 else 1.0)
+        found: Tensor = given(*arguments)
+        return found * (math.nan if asked == 5 else 1.0)
 
     monkeypatch.setattr(loss, "answer_loss", once_nan)
     config = small("tpr-inf", training={"epochs": 8, "batch_size": 13, "validate_every": 1})

@@ -22,6 +22,7 @@ from hmem.model.placing import fit_placing
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.absence import fit_absence
+from hmem.training.allocation import kept_memory
 from hmem.training.batches import Batches
 from hmem.training.loss import loss_function
 from hmem.training.schedule import rate
@@ -87,7 +88,7 @@ def train(
     looks.
     """
     run = _Run(config, triples, num_entities, num_relations, torch.device(device), hooks or Hooks(), resume)
-    with matmul_precision(config.training.precision):
+    with matmul_precision(config.training.precision), kept_memory():
         return run.go()
 
 
