@@ -16,7 +16,7 @@ from hmem.errors import Hint, StoreError
 from hmem.knowledge.store.errors import damage, explained, refuse_what_is_no_store
 from hmem.knowledge.store.schema import migrate, refuse_other_files
 
-BUSY_SECONDS = 10.0  # how long a write waits for that of another process
+BUSY_SECONDS = 60.0  # how long a write waits for that of another process, which may be an import of millions
 CACHE_MIB = 64
 SETTINGS = (
     "PRAGMA synchronous = FULL",  # what has been acknowledged survives a power cut
