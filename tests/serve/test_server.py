@@ -187,10 +187,15 @@ def test_a_slow_shutdown_logs_no_traceback(zoo: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(service, "PATIENCE", 0.1)
     gone, asked = threading.Event(), threading.Event()
     logged: list[logging.LogRecord] = []
+
+    def endless(*_: object, **__: object) -> None:
+        asked.set()
+        gone.wait()
+
     monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handle", logged.append)
     with ThreadPoolExecutor(1) as pool:
         with served(zoo) as url:
-            monkeypatch.setattr(Predictor, "best", lambda *_, **__: (asked.set(), gone.wait()))
+            monkeypatch.setattr(Predictor, "best", endless)
             answer = pool.submit(httpx.post, f"{url}/predict", json=DOG, timeout=30)
             assert asked.wait(30)
         gone.set()

@@ -26,7 +26,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from hmem.sqlite_files import refuse_to_replace
+from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
@@ -158,8 +158,8 @@ def write_json(path: str | Path, obj: object) -> None:
     if str(path) == "-":
         print(text)
     else:
-        refuse_to_replace(Path(path))
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        with replacing(Path(path)) as beside:
+            beside.write_text(text + "\n", encoding="utf-8")
 
 
 def _plain(obj: Any) -> Any:

@@ -1,7 +1,6 @@
 """Facts from files and pipes, and into them."""
 
 import os
-import secrets
 import shutil
 import sys
 import tempfile
@@ -11,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 from hmem.cli import output
 from hmem.errors import ConfigError, DataError
-from hmem.sqlite_files import refuse_to_replace
+from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,22 +95,17 @@ def write(table: "pa.Table", target: str, format: str) -> None:
         _write(table, sys.stdout.buffer, format)
         return
     path = Path(target).expanduser()
-    refuse_to_replace(path)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     codec = CODECS.get(path.suffix.lower())
     try:
-        with beside.open("xb") as file:
+        with replacing(path) as beside, beside.open("wb") as file:
             if codec is None:
                 _write(table, file, format)
             else:
                 with pa.CompressedOutputStream(file, codec) as stream:
                     _write(table, stream, format)
-        os.replace(beside, path)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise DataError(f"{path} cannot be written: {reason}") from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _write(table: "pa.Table", file: "IO[bytes] | pa.NativeFile", format: str) -> None:
