@@ -33,7 +33,7 @@ import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +47,8 @@ from hmem.knowledge.store import write
 from hmem.knowledge.store.store import Store
 
 WORKERS = 6  # at once
+MOST_JOBS = 1_000_000
+MOST_BATCHES = 40  # of a process before it closes the file and opens it again
 DAMAGED = 4  # copies after a round
 LARGEST = 50 << 20  # bytes of a file, before a new one is begun
 KINDS = ("lost", "half", "stale", "unsound")
@@ -94,14 +96,14 @@ def batch(job: Job, number: int, size: int) -> list[tuple[str, str, str]]:
 
 
 def writer(store: Store, job: Job, log: Log, chance: random.Random) -> None:
-    for number in range(10**9):
+    for number in range(chance.randint(1, MOST_BATCHES)):
         size = chance.randint(1, 5)
         store.add([*batch(job, number, size), ("all", "wrote", f"common {number}")], source=str(job.number))
         log.say("+", job.number, number, size)
 
 
 def remover(store: Store, job: Job, log: Log, chance: random.Random) -> None:
-    for number in range(10**9):
+    for number in range(chance.randint(1, MOST_BATCHES)):
         size = chance.randint(1, 5)
         store.add(batch(job, number, size))
         log.say("+", job.number, number, size)
@@ -120,13 +122,13 @@ def importer(store: Store, job: Job, log: Log, chance: random.Random) -> None:
 
 def switcher(store: Store, job: Job, log: Log, chance: random.Random) -> None:
     for number in range(10**9):
-        store.set_meta(**dict.fromkeys(KEYS, str(job.number * 1_000_000 + number)))
-        log.say("=", job.number * 1_000_000 + number)
+        store.set_meta(**dict.fromkeys(KEYS, str(job.number * MOST_JOBS + number)))
+        log.say("=", job.number * MOST_JOBS + number)
         time.sleep(chance.uniform(0, 0.02))
 
 
 def compactor(store: Store, job: Job, log: Log, chance: random.Random) -> None:
-    while True:
+    for _ in range(chance.randint(1, 3)):
         store.compact()
         time.sleep(chance.uniform(0, 0.3))
 
@@ -172,7 +174,7 @@ ROLES: dict[str, Callable[[Store, Job, Log, random.Random], None]] = {
 
 
 def work(job: Job, files: Files) -> None:
-    """The life of one process: opens the file, and again after errors that a full disk may give."""
+    """The life of one process: opens the file, uses it, closes it and begins again; errors are those of a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     chance, log = random.Random(job.seed), Log(files.log)
     real = time.time_ns
@@ -189,11 +191,11 @@ def work(job: Job, files: Files) -> None:
                 Log(files.troubles).say(f"job {job.number} ({job.role}):", str(error))
             if job.role == "switcher":  # its numbers must rise
                 return
-            job = Job(job.number + 500_000, job.role, job.seconds, job.shift, job.room, job.seed)  # batches of its own
             time.sleep(0.01)
         except Exception:
             Log(files.troubles).say(f"job {job.number} ({job.role}):", traceback.format_exc())
             return
+        job = replace(job, number=job.number + MOST_JOBS)  # with batches of its own
 
 
 def start(task: Callable[[], None]) -> int:
