@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
+from tests.pages import enter
 
 
 class Answer(NamedTuple):
@@ -79,11 +80,15 @@ def write_small_bundled(folder: Path) -> None:
 
 
 @pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, where no data of this machine are found."""
+    enter(tmp_path, monkeypatch)
+    return tmp_path
+
+
+@pytest.fixture
+def command(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
     """`command("kb", "info", "zoo.kb")` is `hmem kb info zoo.kb` in an empty folder, in the time zone UTC."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HMEM_DATA", raising=False)
-    monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
 
     def answer(*arguments: object, given: str | bytes = b"") -> Answer:
         given = given.encode() if isinstance(given, str) else given

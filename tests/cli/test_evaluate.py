@@ -15,8 +15,8 @@ from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
+from hmem.model.build import ModelScorer
 from hmem.model.checkpoint import load
-from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from tests.cli.test_train import QUICK, Run, here, run, write_toy
 

@@ -17,6 +17,7 @@ import hmem
 from hmem.errors import CheckpointError
 from hmem.graph.names import Vocabulary
 from hmem.model import checkpoint
+from hmem.model.build import build
 from hmem.model.checkpoint import FILES, FORMAT, Model, load, read_tensors, save, write_tensors
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
@@ -31,11 +32,12 @@ def saved_model(preset: str = "recall", entities: list[str] | None = None, relat
     vocab = Vocabulary(entities or [f"e{i}" for i in range(9)], relations or ["r0", "r1", "r2"])
     torch.manual_seed(0)
     config = small(preset)
-    model = HMem(config.memory, len(vocab.entities), len(vocab.relations))
+    model = build(config, len(vocab.entities), len(vocab.relations))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter))
-    model.is_trained[0] = False
+    if isinstance(model, HMem):
+        model.is_trained[0] = False
     return Model(model=model, config=config, vocab=vocab, dataset="toy", preset=preset, metrics={"note": 1})
 
 

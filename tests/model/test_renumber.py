@@ -6,7 +6,8 @@ import torch
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.build import ModelScorer
+from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import place, place_all
 from hmem.model.query import Query

@@ -20,13 +20,13 @@ from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
 from hmem.model.query import Query
-from hmem.training import loop
+from hmem.training import loop, loss
 from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, matmul_precision, train
 from hmem.training.loss import answer_loss
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
-from tests.model.problems import both_ways, small
+from tests.model.problems import MEMORIES, both_ways, small
 
 Weights = dict[str, Tensor]
 # 32 facts: two whole batches and a rest in each of three epochs
@@ -130,7 +130,7 @@ def test_the_seed_reaches_start_order_and_noise(toy: Dataset, monkeypatch: pytes
         dropped.append(answer.weighted.absent)
         return answer_loss(model, answer, vectors, query, *rest)
 
-    monkeypatch.setattr(loop, "answer_loss", spy)
+    monkeypatch.setattr(loss, "answer_loss", spy)
     starts, orders, noises = [], [], []
     for seed in (0, 1, 256, 2**32):
         config = small("tpr-inf", training={"epochs": 1, "neighbor_dropout": 0.5, "seed": seed})
@@ -217,7 +217,7 @@ def test_an_epoch_asks_for_every_fact_from_both_ends(toy: Dataset, monkeypatch: 
         asked.extend(zip(query.entity.tolist(), query.role.tolist(), query.target.tolist(), strict=True))
         return answer_loss(model, answer, vectors, query, *rest)
 
-    monkeypatch.setattr(loop, "answer_loss", spy)
+    monkeypatch.setattr(loss, "answer_loss", spy)
     fit(small("tpr-inf", training=STEPS), toy)
     facts = [(head, relation, tail) for head, relation, tail in toy.train.tolist()]
     epochs = [asked[place * 64 : (place + 1) * 64] for place in range(3)]
@@ -250,7 +250,7 @@ def test_every_setting_matters(preset: str, setting: dict[str, Any], toy: Datase
     assert not same(weights(usual.model), weights(changed.model))
 
 
-@pytest.mark.parametrize("name", list(PRESETS))
+@pytest.mark.parametrize("name", MEMORIES)
 def test_the_loss_falls(name: str, toy: Dataset) -> None:
     """To less than half of what it was, and of what guessing among the 18 entities costs."""
     told: list[Progress] = []

@@ -11,16 +11,26 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
 from hmem.memory.completion import Completion
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.build import ModelScorer
+from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing, place
-from hmem.model.presets import PRESETS
 from hmem.training.loop import train
 from hmem.training.start import new_model
 from hmem.training.warm_start import warm_start
-from tests.model.problems import ENTITIES, LAW, RELATIONS, SEEDS, neighborhoods_of, random_facts, random_model, small
+from tests.model.problems import (
+    ENTITIES,
+    LAW,
+    MEMORIES,
+    RELATIONS,
+    SEEDS,
+    neighborhoods_of,
+    random_facts,
+    random_model,
+    small,
+)
 
-SETTINGS = {name: small(name) for name in PRESETS} | {
+SETTINGS = {name: small(name) for name in MEMORIES} | {
     "paths": small("recall", memory={"exact": {"paths": {"per_role": 5}}})
 }
 NAMES = Vocabulary((f"e{number}" for number in range(ENTITIES)), (f"r{number}" for number in range(RELATIONS)))

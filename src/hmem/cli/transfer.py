@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from hmem.cli import output
-from hmem.errors import ConfigError, DataError
-from hmem.sqlite_files import replacing
+from hmem.errors import ConfigError, DataError, Hint
+from hmem.sqlite_files import refuse_to_replace, replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ def format_of(target: str, format: str | None) -> str:
     return found
 
 
-def write(table: "pa.Table", target: str, format: str) -> None:
+def write(table: "pa.Table", target: str, format: str, *, overwrite: bool) -> None:
     """Write head, relation and tail: TSV without a heading, CSV with one, Parquet. A file appears whole or not at all.
 
     `train.tsv.gz`, `.bz2` and `.zst` are compressed.
@@ -95,6 +95,9 @@ def write(table: "pa.Table", target: str, format: str) -> None:
         _write(table, sys.stdout.buffer, format)
         return
     path = Path(target).expanduser()
+    refuse_to_replace(path)
+    if path.exists() and not overwrite:
+        raise DataError("{path} exists already", path=target, hint=Hint(text="to replace it", option="overwrite"))
     codec = CODECS.get(path.suffix.lower())
     try:
         with replacing(path) as beside, beside.open("wb") as file:

@@ -20,7 +20,6 @@ from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.session import Session
-from hmem.model.implicit import ImplicitMemory
 
 SAMPLE = 500  # facts that are ranked, of either age
 MUCH_NEW = 0.1  # share of the facts, as of those that are gone
@@ -140,7 +139,7 @@ def validation_mrr(session: Session) -> float | None:
 def _askable(session: Session, facts: Triples) -> Triples:
     """Facts of the store that the model can be asked for, from both ends and in its numbering."""
     usable = session.live.translate(facts)
-    if isinstance(session.saved.model.memory, ImplicitMemory):  # learned, so there is none for unseen entities
+    if session.saved.model.is_implicit:  # learned, so there is none for unseen entities
         return usable[(usable[:, [0, 2]] < session.live.num_trained).all(axis=1)]
     return usable
 

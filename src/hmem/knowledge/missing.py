@@ -50,7 +50,5 @@ def _makes_sense(
     sensible |= log_p > np.log(LIKELY)
     asked = np.flatnonzero(sensible & [predictor.is_askable(answer) for answer in answers.tolist()])
     judged = predictor.judge(answers[asked], turned[asked], np.full(len(asked), entity))
-    placed = predictor.vectors.current().placed
-    candidates = predictor.live.width if placed is None else int(placed.sum())
-    sensible[asked] = judged.log_p >= -np.log(candidates)
+    sensible[asked] = judged.log_p >= -np.log(predictor.num_candidates())
     return sensible

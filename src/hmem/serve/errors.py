@@ -115,7 +115,8 @@ async def _tell_library_error(request: Request, error: Exception) -> Response:
         logger.error("%s %s: %s", request.method, request.url.path, error)
     suggestions: Sequence[str] = ()
     if error.option is not None and isinstance(error, UnknownNameError):
-        suggestions = await request.app.state.service.closest(error.option, str(error.found))
+        service, kind, name = request.app.state.service, error.option, str(error.found)
+        suggestions = await service.read(lambda: service.name_index.closest(kind, name))
     return answer(code_of(error), worded(error), suggestions)
 
 

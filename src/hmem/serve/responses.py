@@ -116,7 +116,10 @@ class ReasonOut(Out):
     text: str
     facts: list[list[str]]
     weight: Annotated[float | None, Field(description="How strongly the fact stands in the memory.")]
-    contribution: Annotated[float, Field(description="All of them sum to `total`.")]
+    contribution: Annotated[
+        float, Field(description="They sum to `total`; where there is none, how much the answer's share falls without.")
+    ]
+    without: Annotated[float | None, Field(description="The probability of the answer without these facts.")]
     share: Annotated[float, Field(description="Its part of all contributions, by size: from 0 to 1.")]
 
 
@@ -125,7 +128,7 @@ class ExplainOut(NamesOut):
     stored: Stored
     score: Score
     probability: Probability
-    total: float
+    total: float | None
     lines: list[ReasonOut]
 
 
@@ -229,10 +232,12 @@ class ModelOut(Out):
     name: str
     preset: str
     dataset: str
-    kind: str
-    binding: str
-    entity_dim: int
-    relation_dim: int
+    kind: Annotated[str, Field(description="explicit, implicit or propagation; what it has not is null.")]
+    binding: str | None
+    entity_dim: int | None
+    relation_dim: int | None
+    dim: int | None
+    steps: int | None
     parameters: int
     entities: int
     relations: int

@@ -65,14 +65,16 @@ def _attached(service: Service) -> AttachedOut | None:
 
 
 def _describe(now: Session) -> ModelOut:
-    saved, memory = now.saved, now.saved.config.memory
+    saved = now.saved
+    network: Any = saved.config.propagation or saved.config.memory
     calibration = saved.metrics.get("calibration") or {}
     reports = saved.metrics.get("reports") or []
     return ModelOut(
         name=now.model_link.folder.name,
         preset=saved.preset,
         dataset=saved.dataset,
-        **{name: getattr(memory, name) for name in ("kind", "binding", "entity_dim", "relation_dim")},
+        kind="propagation" if saved.config.propagation is not None else network.kind,
+        **{name: getattr(network, name, None) for name in ("binding", "entity_dim", "relation_dim", "dim", "steps")},
         parameters=sum(parameter.numel() for parameter in saved.model.parameters()),
         entities=len(saved.vocab.entities),
         relations=len(saved.vocab.relations),

@@ -59,9 +59,6 @@ class Model:
         number = self.saved.vocab.entities.get(name)
         return number is None or not bool(self.is_trained[number])
 
-    def has_entity(self, name: str) -> bool:
-        return self.saved is not None and name in self.saved.vocab.entities
-
 
 class Service:
     """One open knowledge base, with the threads that work on it. It has no lock; one event loop awaits its results."""
@@ -153,10 +150,6 @@ class Service:
         finally:
             self._writes -= 1
 
-    async def closest(self, kind: str, name: str) -> list[str]:
-        """A few names like one that is not there."""
-        return await self.read(lambda: self.name_index.closest(kind, name))
-
     async def _wait(self, future: "Future[T]", warning: str = "") -> T:
         try:
             async with asyncio.timeout(self.settings.timeout):
@@ -175,7 +168,7 @@ class Service:
         self.batcher.call(self._take_model).add_done_callback(self._look_for_trouble)
 
     def _take_model(self, session: Session) -> None:
-        session.predictor.vectors.current()  # unseen entities are placed now, not at the first question
+        session.predictor.index()  # unseen entities are placed now, not at the first question
         is_trained = session.saved.model.is_trained.cpu().numpy()
         self._set_model(Model("ready", session.model_link, session.saved, is_trained))
 

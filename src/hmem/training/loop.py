@@ -16,19 +16,21 @@ from hmem.errors import CheckpointError, Hint, NonFiniteError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
-from hmem.model.explicit import ExplicitMemory
+from hmem.model.build import Network
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing
-from hmem.model.query import Drop, Noise, Query
+from hmem.model.propagation import Propagation
+from hmem.model.query import Noise, Query
 from hmem.training.absence import fit_absence
 from hmem.training.batches import Batches
-from hmem.training.loss import answer_loss
+from hmem.training.loss import loss_function
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
 
 CHECKPOINT_MINUTES = 5.0
+MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
 
 
@@ -49,7 +51,7 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    model: HMem  # with the best weights
+    model: Network  # with the best weights
     best: float | None  # the validation metric they reached
     epochs: float
     seconds: float
@@ -60,7 +62,7 @@ class Outcome:
 class Hooks:
     """What a run asks of its surroundings; all optional."""
 
-    validate: Callable[[HMem], float] | None = None  # a metric to be raised, usually the validation MRR
+    validate: Callable[[Network], float] | None = None  # a metric to be raised, usually the validation MRR
     progress: Callable[[Progress], None] | None = None
     checkpoint: Callable[[State], None] | None = None
     stop: Callable[[], bool] | None = None  # asked after each step
@@ -104,11 +106,18 @@ class _Run:
         self.graph = FrozenIndex(neighborhoods, device)
         facts = torch.from_numpy(triples.astype(np.int64)).to(device)
         self.batches = Batches(facts, num_relations, self.training.batch_size, self.training.seed)
-        self.num_steps = self.batches.per_epoch * self.training.epochs
+        epochs, look_every = self.training.epochs, self.training.validate_every
+        assert epochs is not None, "see hmem.runs.choose"
+        assert look_every is not None, "see hmem.runs.choose"
+        self.epochs = epochs
+        self.num_steps = self.batches.per_epoch * self.epochs
+        self.look_every = max(1, round(self.batches.per_epoch * look_every))  # steps
         self.model = new_model(config, num_entities, num_relations).to(device)
-        self.model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
-        if resume is None:
-            start_from_rules(self.model, neighborhoods, self.training.seed)
+        if isinstance(self.model, HMem):
+            self.model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
+            if resume is None:
+                start_from_rules(self.model, neighborhoods, self.training.seed)
+        self.loss = loss_function(self.model, self.graph, self.training)
         self.optimizer = make_optimizer(self.model, self.training)
         self.state = replace(resume) if resume is not None else State()
         if resume is not None:
@@ -120,6 +129,9 @@ class _Run:
     def go(self) -> Outcome:
         """Step until there is a reason to stop; the best weights are kept, and what needs them is fitted."""
         state = self.state
+        if state.step == 0 and state.weights and self.hooks.validate is not None:
+            state.record(self.hooks.validate(self.model), self.model)  # so that training makes nothing worse
+            self._tell(state.last_metric)
         reason = self._reason_to_stop()
         while reason is None:
             loss = self._step(self.batches.at(state.step))
@@ -129,7 +141,7 @@ class _Run:
                 state.loss = self._look(loss)
                 self._tell()
             # The last step is judged even if the run is interrupted there: one that resumes has no step left to do it.
-            is_due = state.step % (self.batches.per_epoch * self.training.validate_every) == 0
+            is_due = state.step % self.look_every == 0
             if self.hooks.validate is not None and (is_due or self._share() >= 1):
                 state.record(self.hooks.validate(self.model), self.model)
                 self._tell(state.last_metric)
@@ -138,7 +150,8 @@ class _Run:
                 self._checkpoint()
         self._checkpoint(is_all_there_is=reason == "interrupted")
         best = state.best_metric if reason == "interrupted" else self._finish()
-        fit_placing(self.model, self.graph, self.training.seed)
+        if isinstance(self.model, HMem):
+            fit_placing(self.model, self.graph, self.training.seed)
         epochs = state.step / self.batches.per_epoch
         return Outcome(model=self.model.eval(), best=best, epochs=epochs, seconds=state.seconds, stopped=reason)
 
@@ -146,32 +159,20 @@ class _Run:
         """Take the best weights and fit the null slots to them; returns the validation metric they reach."""
         if self.state.best_weights is not None:
             self.model.load_state_dict(self.state.best_weights)
-        if self.training.fit_absence and self.hooks.validate is not None:
+        if self.training.fit_absence and self.hooks.validate is not None and isinstance(self.model, HMem):
             return fit_absence(self.model, self.hooks.validate)
         return self.state.best_metric
 
     def _step(self, query: Query) -> Float[Tensor, ""]:
         """Answer a batch of questions, and step down the gradient of the loss."""
-        training = self.training
         self.model.train()
-        noise = Noise(training.seed, self.state.step, self.device)
-        drop = Drop(
-            noise=noise,
-            memory=training.memory_dropout,
-            retrieved=training.retrieved_dropout,
-            neighbor=training.neighbor_dropout,
-            identity=training.identity_dropout,
-            link=training.link_withholding,
-        )
-        vectors = self.model.embeddings()
-        answer = self.model.answer(query, self.graph, vectors, drop)
-        is_explicit = isinstance(self.model.memory, ExplicitMemory)
-        stored = answer.weighted.edges if is_explicit else self.graph.lookup(query.entity)
-        loss = answer_loss(self.model, answer, vectors, query, stored, training, noise)
+        loss = self.loss(query, Noise(self.training.seed, self.state.step, self.device))
         for group in self.optimizer.param_groups:
             group["lr"] = group["full_rate"] * rate(self._share())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
+        if isinstance(self.model, Propagation):
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), MOST_GRADIENT)
         self.optimizer.step()
         return loss.detach()
 
@@ -181,7 +182,7 @@ class _Run:
         if not np.isfinite(value):
             hint = Hint(text=f"try a lower learning_rate (now {self.training.learning_rate})")
             raise NonFiniteError(f"the loss is {value} after {self.state.step} steps", found=value, hint=hint)
-        if self.model.completion.last_report is not None:
+        if isinstance(self.model, HMem) and self.model.completion.last_report is not None:
             warn_if_unconverged(self.model.completion.last_report)
         return value
 
@@ -219,7 +220,7 @@ class _Run:
         self.hooks.progress(
             Progress(
                 epoch=self.state.step // self.batches.per_epoch,
-                epochs=self.training.epochs,
+                epochs=self.epochs,
                 step=self.state.step,
                 share=min(1.0, self._share()),
                 loss=self.state.loss,
