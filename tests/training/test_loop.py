@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import NonFiniteError
+from hmem.errors import CheckpointError, NonFiniteError
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
@@ -535,3 +535,13 @@ def test_a_single_fact_can_be_trained_on() -> None:
     outcome = train(small("recall", training={"epochs": 2}), as_triples([[0, 0, 1]]), 3, 1)
     assert outcome.stopped == "done"
     assert all(value.isfinite().all() for value in outcome.model.state_dict().values())
+
+
+def test_a_state_that_cannot_be_saved_does_not_end_the_run(toy: Dataset) -> None:
+    def full(state: State) -> None:
+        raise CheckpointError("the disk is full")
+
+    with pytest.warns(UserWarning, match="goes on, but its state is not saved: the disk is full"):
+        assert fit(RUNS["recall"], toy, Hooks(checkpoint=full)).stopped == "done"
+    with pytest.raises(CheckpointError, match="full"):  # where nothing else is left of it
+        fit(RUNS["recall"], toy, broken_off(1, checkpoint=full))
