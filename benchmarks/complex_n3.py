@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from hmem.evaluation.report import report
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import load_dataset
-from hmem.graph.triples import right_role
 from hmem.reproduction.results import append_line, line_of
 
 START = 1e-3  # the scale of the first vectors, as published
@@ -57,7 +56,7 @@ def train(dataset: Dataset, given: argparse.Namespace, device: str) -> tuple[Com
     model = ComplEx(dataset.num_entities, 2 * dataset.num_relations, given.rank).to(device)
     head, relation, tail = torch.from_numpy(dataset.train.astype(np.int64)).to(device).T
     entity, answer = torch.cat([head, tail]), torch.cat([tail, head])
-    role = torch.cat([torch.as_tensor(right_role(relation, dataset.num_relations)), relation])
+    role = torch.cat([relation + dataset.num_relations, relation])
     optimizer = torch.optim.Adagrad(model.parameters(), lr=given.rate)
     started, epochs = time.perf_counter(), 0.0
     while epochs < given.epochs and not _is_late(started, given.minutes):

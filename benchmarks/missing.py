@@ -111,8 +111,9 @@ def rows_of(scorer: LogCounts, calibration: Calibration | None, dataset: Dataset
     for role in roles.tolist():
         excluded[role, torch.from_numpy(graph.answers(entity, role).astype(np.int64))] = True
     log_p = scores.masked_fill(excluded, -torch.inf)
-    values, answers = (each.double().numpy() for each in log_p.topk(min(DEPTH, scores.shape[1])))
-    role, answer = np.repeat(roles, values.shape[1]), answers.reshape(-1).astype(np.int64)
+    best = log_p.topk(min(DEPTH, scores.shape[1]))
+    values, answer = best.values.double().numpy(), best.indices.reshape(-1).numpy()
+    role = np.asarray(np.repeat(roles, values.shape[1]))
     if calibration is None:
         probability = np.exp(values.reshape(-1))
     else:

@@ -19,10 +19,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from hmem.evaluation.evaluate import Scorer
+from hmem.evaluation.evaluate import Scorer, Validator
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import report
-from hmem.evaluation.validation import Validator
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.registry import load_dataset
 from hmem.graph.triples import Triples

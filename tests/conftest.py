@@ -5,6 +5,7 @@ test`), and sums in one order give weights that can be compared bit by bit.
 """
 
 import fcntl
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(pytest.mark.skip(reason=f"{why}; run it with --{marker}"))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was imported and collected stays, and need not be looked through again and again
 
 
 MadeOnce = Callable[[str, Callable[[Path], object]], Path]

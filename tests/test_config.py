@@ -40,7 +40,7 @@ def message_of(settings: dict[str, Any]) -> str:
         ({"memory": {"stifness": 2}}, 'unknown setting "stifness" in [memory]; did you mean stiffness?'),
         ({"training": {"epoch": 1}}, 'unknown setting "epoch" in [training]; did you mean epochs?'),
         ({"memry": {}}, 'unknown setting "memry"; did you mean memory?'),
-        ({"xyz": {}}, 'unknown setting "xyz"; there are memory, training'),
+        ({"xyz": {}}, 'unknown setting "xyz"; there are memory, propagation, training'),
         ({"memory": 3}, '"memory" is a section of settings, not 3'),
         ({"memory": {"entity_dim": "80"}}, "memory.entity_dim='80': expected int"),
         ({"memory": {"entity_dim": 80.0}}, "memory.entity_dim=80.0: expected int"),

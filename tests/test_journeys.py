@@ -45,5 +45,5 @@ def test_an_answer_over_http_takes_the_way_that_it_takes_in_python(zoo: Path) ->
     assert in_python[0] == ("hmem.knowledge.base", "KnowledgeBase.predict")
     assert ("hmem.serve.security", "Guard.__call__") in over_http
     answering = in_python.index(("hmem.knowledge.base", "KnowledgeBase.session"))
-    beside = set(in_python[answering:]) - set(over_http) - {("hmem.knowledge.session", "Session.answer")}
+    beside = set(in_python[answering:]) - set(over_http)
     assert {hop for hop in beside if hop[0] != "hmem.knowledge.results"} == set()

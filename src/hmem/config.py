@@ -95,10 +95,23 @@ class MemoryConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainingConfig:
-    """How the parameters are found."""
+class PropagationConfig:
+    """A network that passes messages along the facts; it has no vector for any entity (not in the paper)."""
 
-    epochs: int = 50
+    dim: int = 32  # of a state
+    steps: int = 6  # the longest walk
+    # Where role vectors come from: a table of the graph's own, which roles meet at which entities, or both.
+    roles: Literal["learned", "computed", "both"] = "learned"
+
+    def __post_init__(self) -> None:
+        _require(self, lambda size: size >= 1, "be 1 or more", "dim", "steps")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingConfig:
+    """How the parameters are found. Where it says so, none is for what suits the graph (see hmem.runs.choose)."""
+
+    epochs: int | None = 50  # or none
     minutes: float | None = None  # stop after this long, whichever comes first
     batch_size: int = 1024  # facts; each is asked from both ends
     learning_rate: float = 2e-3
@@ -107,21 +120,23 @@ class TrainingConfig:
     label_smoothing: float = 0.0
     memory_dropout: float = 0.0  # on the coordinates of the completed memory
     retrieved_dropout: float = 0.0  # on the coordinates of the retrieved vector
-    neighbor_dropout: float = 0.0  # on whole edges before they are superposed
-    link_withholding: float = 0.0  # how often every edge between the two entities is withheld, not only the fact
+    neighbor_dropout: float | None = 0.0  # on whole edges before they are superposed; or none
+    link_withholding: float | None = 0.0  # how often every edge between the two entities is withheld; or none
     identity_dropout: float = 0.0  # how often e_i is zeroed, as it is for an unseen entity
     weight_decay: float = 0.0
     fit_absence: bool = False  # in the end, shift the null slots to what suits the validation facts
-    validate_every: int = 5  # epochs
+    validate_every: float | None = 5  # epochs; or none
     patience: int | None = 5  # validations without a better MRR before stopping; none never stops early
     validation_queries: int | None = 5000  # a fixed sample keeps validation cheap; none takes them all
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"  # of matrix products on CUDA
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require(self, lambda count: count >= 1, "be 1 or more", "epochs", "batch_size", "validate_every")
+        _require(self, lambda count: count >= 1, "be 1 or more", "epochs", "batch_size")
         _require(self, lambda count: count >= 1, "be 1 or more, or none", "negatives", "patience", "validation_queries")
-        _require(self, lambda value: value > 0, "be positive", "learning_rate", "exact_rate", "minutes")
+        _require(
+            self, lambda value: value > 0, "be positive", "learning_rate", "exact_rate", "minutes", "validate_every"
+        )
         _require(self, lambda value: value >= 0, "be 0 or more", "weight_decay", "seed")
         shares = ("label_smoothing", "memory_dropout", "retrieved_dropout", "neighbor_dropout")
         _require(self, lambda share: 0 <= share < 1, "lie in [0, 1)", *shares)
@@ -131,6 +146,7 @@ class TrainingConfig:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
     memory: MemoryConfig = field(default_factory=MemoryConfig)
+    propagation: PropagationConfig | None = None  # in the place of a memory
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
 

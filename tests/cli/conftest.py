@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
+from tests.pages import enter
 
 
 class Answer(NamedTuple):
@@ -21,7 +22,7 @@ class Answer(NamedTuple):
 Command = Callable[..., Answer]
 QUICK = (
     "--set", "memory.entity_dim=8", "--set", "memory.relation_dim=4", "--set", "training.epochs=12",
-    "--set", "training.validate_every=4", "--device", "cpu",
+    "--set", "training.validate_every=4", "--device", "cpu", "--preset", "recall",
 )  # fmt: skip
 
 
@@ -79,11 +80,15 @@ def write_small_bundled(folder: Path) -> None:
 
 
 @pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, where no data of this machine are found."""
+    enter(tmp_path, monkeypatch)
+    return tmp_path
+
+
+@pytest.fixture
+def command(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
     """`command("kb", "info", "zoo.kb")` is `hmem kb info zoo.kb` in an empty folder, in the time zone UTC."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HMEM_DATA", raising=False)
-    monkeypatch.setenv("HMEM_HOME", str(tmp_path / "home"))
 
     def answer(*arguments: object, given: str | bytes = b"") -> Answer:
         given = given.encode() if isinstance(given, str) else given
@@ -111,7 +116,7 @@ def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     write_splits(folder / "toy", TOY_TRAIN, TOY_VALID, TOY_TEST)
     with contextlib.chdir(folder):
-        fit("toy", settings=list(QUICK[1:8:2]), device="cpu", out="model")
+        fit("toy", "recall", settings=list(QUICK[1:8:2]), device="cpu", out="model")
     return folder / "model"
 
 

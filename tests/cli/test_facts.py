@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ import pytest
 
 from hmem.knowledge.store.store import Store
 from tests.cli.conftest import Command, tabbed
-from tests.conftest import TOY_TRAIN
+from tests.conftest import TOY_TRAIN, Snapshot
 
 FACTS = sorted((head, relation, tail) for head, relation, tail in map(str.split, TOY_TRAIN.strip().splitlines()))
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -38,38 +39,52 @@ def rows(out: str) -> list[list[str]]:
     return [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.strip() and "─" not in line]
 
 
+SAID = [  # one command after the other, all that is printed is compared
+    ("add", "zoo.kb", "dire_wolf.n.01", "hypernym", "canine.n.02"),
+    ("add", "zoo.kb", "dire_wolf.n.01", "hypernym", "canine.n.02"),
+    ("add", "zoo.kb", "Timber Wolf N.01", "Hypernym", "wolf.n.01"),
+    ("add", "zoo.kb", "-"),
+    ("list", "zoo.kb", "--head", "dog.n.01"),
+    ("list", "zoo.kb", "--limit", "3"),
+    ("list", "zoo.kb", "--head", "dog.n.01", "--tail", "lion.n.01"),
+    ("list", "zoo.kb", "--head", "timberwolf"),
+    ("list", "zoo.kb", "--relation", "hypernim"),
+    ("list", "zoo.kb", "--tail", "Zürich"),
+    ("list", "zoo.kb", "--as-of", "last week"),
+    ("remove", "zoo.kb", "timberwolf", "hypernym", "wolf.n.01"),
+    ("remove", "zoo.kb", "yak", "eats", "grass"),
+    ("remove", "zoo.kb", "yak", "eats", "grass"),
+    ("history", "zoo.kb", "yak"),
+    ("import", "zoo.kb", "more.csv", "-"),
+    ("export", "zoo.kb", "all.tsv"),
+    ("export", "zoo.kb", "all.tsv"),
+    ("export", "zoo.kb", "all.xlsx"),
+]
+
+
+def test_what_the_commands_say(command: Command, kb: str, snapshot: Snapshot) -> None:
+    Path("more.csv").write_text("from,type,to\nyak,eats,grass\nyak,eats,hay\nyak,eats,hay\n")
+    said = []
+    for words in SAID:
+        code, out, err = command("facts", *words, given="yak\teats\tgrass\ndog.n.01\thypernym\tcanine.n.02\n")
+        said.append(f"$ hmem facts {shlex.join(words)}\n{out}{err}{f'exit code {code}' if code else ''}".rstrip())
+    snapshot("facts", re.sub(TIME, "2026-01-01 00:00:00", "\n".join(said)) + "\n")
+
+
 # add
 
 
 def test_add_stores_a_fact_with_its_source_and_confidence(command: Command, kb: str) -> None:
     fact = ("dire_wolf.n.01", "hypernym", "canine.n.02")
-    assert command("facts", "add", kb, *fact, "--source", "me", "--confidence", 0.75) == (
-        0,
-        "added: dire_wolf.n.01 hypernym canine.n.02\n",
-        "new entity: dire_wolf.n.01\n",
-    )
+    assert command("facts", "add", kb, *fact, "--source", "me", "--confidence", 0.75).code == 0
     with Store.open(kb) as store:
         (found,) = store.listing(head="dire_wolf.n.01")
         assert (found.names, found.source, found.confidence) == (fact, "me", 0.75)
-    again = command("facts", "add", kb, *fact, "--source", "you")
-    assert again == (0, "stored already: dire_wolf.n.01 hypernym canine.n.02\n", "")
-
-
-def test_add_tells_of_names_that_look_alike(command: Command, kb: str) -> None:
-    code, out, err = command("facts", "add", kb, "Timber Wolf N.01", "Hypernym", "wolf.n.01")
-    assert (code, out) == (0, "added: Timber Wolf N.01 Hypernym wolf.n.01\n")
-    assert err == (
-        "new entity: Timber Wolf N.01; there is also timber_wolf.n.01\nnew relation: Hypernym; there is also hypernym\n"
-    )
 
 
 def test_add_reads_standard_input(command: Command, kb: str) -> None:
     given = "yak.n.01\thypernym\tmammal.n.01\nyak.n.01\teats\tgräs\ndog.n.01\thypernym\tcanine.n.02\n"
-    assert command("facts", "add", kb, "-", given=given) == (
-        0,
-        "2 facts added, 1 stored already\n2 new entities, 1 new relation\n",
-        "",
-    )
+    assert command("facts", "add", kb, "-", given=given).code == 0
     assert {("yak.n.01", "eats", "gräs"), ("yak.n.01", "hypernym", "mammal.n.01")} <= stored()
 
 
@@ -149,21 +164,6 @@ def test_remove_reads_standard_input(command: Command, kb: str) -> None:
 # Names as people type them
 
 
-def test_a_misspelt_name_is_an_error_with_what_may_have_been_meant(command: Command, kb: str) -> None:
-    before = stored()
-    for verb in (["list", kb, "--head", "timberwolf"], ["remove", kb, "timberwolf", "hypernym", "wolf.n.01"]):
-        assert command("facts", *verb) == (
-            1,
-            "",
-            'hmem: no entity "timberwolf"; did you mean timber_wolf.n.01?\n',
-        )
-    assert command("facts", "list", kb, "--relation", "hypernim").err == (
-        'hmem: no relation "hypernim"; did you mean hypernym or hyponym?\n'
-    )
-    assert command("facts", "list", kb, "--tail", "Zürich").err == 'hmem: no entity "Zürich"\n'
-    assert stored() == before
-
-
 def test_case_and_punctuation_are_forgiven_aloud(command: Command, kb: str) -> None:
     code, out, err = command("facts", "list", kb, "--head", "Timber-Wolf N01")
     assert (code, err) == (0, 'entity "Timber-Wolf N01": taken for timber_wolf.n.01\n')
@@ -185,7 +185,6 @@ def test_list_shows_facts_oldest_first_and_says_when_there_are_more(command: Com
     assert heading == ["head", "relation", "tail", "added", "source"]
     assert [tuple(line[:3]) for line in lines] == FACTS[:3]
     assert all(re.fullmatch(TIME, line[3]) and line[4] == "toy" for line in lines)
-    assert err == "The first 3. --limit 0 shows all; hmem facts export zoo.kb FILE writes them to a file.\n"
     code, out, err = command("facts", "list", kb, "--limit", 0)
     assert (len(rows(out)) - 1, err) == (len(FACTS), "")
     code, out, err = command("facts", "list", kb, "--limit", len(FACTS))
@@ -198,11 +197,6 @@ def test_list_by_head_relation_and_tail(command: Command, kb: str) -> None:
         assert [(each["head"], each["relation"], each["tail"]) for each in found] == [
             fact for fact in FACTS if fact[place] == name
         ]
-    assert command("facts", "list", kb, "--head", "dog.n.01", "--tail", "lion.n.01") == (
-        0,
-        "",
-        "zoo.kb holds no such fact\n",
-    )
 
 
 def test_confidence_is_a_column_only_where_one_was_given(command: Command, kb: str) -> None:
@@ -224,12 +218,6 @@ def test_the_past_can_be_listed_and_exported(command: Command, kb: str) -> None:
     assert [(each["head"], each["relation"], each["tail"]) for each in found] == FACTS
     assert command("facts", *now[1], "--as-of", past).out == "".join("\t".join(fact) + "\n" for fact in FACTS)
     assert command("facts", "export", kb, "-", "--as-of", "1999-12-31").out == ""
-    assert command("facts", "list", kb, "--as-of", "last week") == (
-        2,
-        "",
-        'hmem: "last week" is no date or time; expected one such as 2026-05-01, "2026-05-01 12:30" or '
-        "2026-05-01T12:30:00Z\n",
-    )
 
 
 def test_a_time_without_zone_is_local(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,12 +256,7 @@ def test_an_empty_knowledge_base_says_so(command: Command) -> None:
 def test_import_reads_any_format_and_says_what_was_new(command: Command, kb: str) -> None:
     Path("more.csv").write_text("from,type,to\nyak,eats,grass\nyak,eats,hay\nyak,eats,hay\n")
     Path("again.tsv").write_text(tabbed(TOY_TRAIN))
-    assert command("facts", "import", kb, "more.csv", "again.tsv") == (
-        0,
-        f"more.csv: 2 facts added, 1 stored already\nagain.tsv: 0 facts added, {len(FACTS)} stored already\n"
-        "3 new entities, 1 new relation\n",
-        "",
-    )
+    assert command("facts", "import", kb, "more.csv", "again.tsv").code == 0
     with Store.open(kb) as store:
         assert {fact.source for fact in store.listing(head="yak")} == {"more.csv"}
     found = json.loads(command("facts", "import", kb, "more.csv", "--source", "me", "--json", "-").out)
@@ -291,13 +274,10 @@ def test_import_takes_another_knowledge_base_as_it_is_or_was(command: Command, k
 
 
 def test_import_takes_standard_input_and_columns(command: Command, kb: str) -> None:
-    assert command("facts", "import", kb, "-", given="yak\teats\tgrass\n").out == (
-        "standard input: 1 fact added, 0 stored already\n2 new entities, 1 new relation\n"
-    )
+    assert command("facts", "import", kb, "-", given="yak\teats\tgrass\n").code == 0
     Path("wide.csv").write_text("id;a;b;c\n1;grass;eaten_by;yak\n")
-    done = command("facts", "import", kb, "wide.csv", "--columns", "1,2,3", "--delimiter", ";", "--header")
-    assert done.out == "wide.csv: 1 fact added, 0 stored already\n0 new entities, 1 new relation\n"
-    assert ("grass", "eaten_by", "yak") in stored()
+    command("facts", "import", kb, "wide.csv", "--columns", "1,2,3", "--delimiter", ";", "--header")
+    assert {("yak", "eats", "grass"), ("grass", "eaten_by", "yak")} <= stored()
 
 
 def test_a_file_that_cannot_be_read_keeps_all_others_out(command: Command, kb: str) -> None:
@@ -350,12 +330,16 @@ def test_what_tsv_cannot_hold_is_said_and_nothing_is_written(command: Command, k
         assert "two\nlines" in store.entity_names()
 
 
+def test_a_file_is_replaced_only_when_told(command: Command, kb: str) -> None:
+    Path("all.tsv").write_text("precious")
+    assert command("facts", "export", kb, "all.tsv").code == 1
+    assert Path("all.tsv").read_text() == "precious"
+    assert command("facts", "export", kb, "all.tsv", "--overwrite").code == 0
+    assert len(Path("all.tsv").read_text().splitlines()) == len(FACTS)
+
+
 def test_an_unknown_format(command: Command, kb: str) -> None:
-    assert command("facts", "export", kb, "all.xlsx") == (
-        2,
-        "",
-        'hmem: "all.xlsx": expected .tsv, .csv or .parquet, or --format with one of tsv, csv, parquet\n',
-    )
+    assert command("facts", "export", kb, "all.xlsx").code == 2
     assert command("facts", "export", kb, "all.tsv", "--format", "xml").code == 2
     assert command("facts", "export", kb, "no/such/folder.tsv").err.startswith("hmem: ")
 

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hmem.cli import progress
-from hmem.cli.progress import training_progress
+from hmem.cli import output
+from hmem.cli.output import training_progress
 from hmem.training.loop import Progress
 
 
@@ -46,7 +46,7 @@ def test_on_a_terminal_a_bar_with_the_figures(
     def terminal(**options: Any) -> Console:
         return Console(**options, force_terminal=True, width=150)
 
-    monkeypatch.setattr(progress, "Console", terminal)
+    monkeypatch.setattr(output, "Console", terminal)
     with training_progress() as show:
         show(now(validated=0.25, best=0.5))
     out, err = capsys.readouterr()

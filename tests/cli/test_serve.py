@@ -88,7 +88,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_server_says_where_it_is_and_stops_when_told(base: Path, how: signal.Signals) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment.pop("HMEM_TOKEN", None)

@@ -18,7 +18,7 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
-from hmem.model.hmem import ModelScorer
+from hmem.model.build import ModelScorer
 from hmem.model.index import FrozenIndex
 from tests.model.problems import ENTITIES, RELATIONS, random_facts, random_model, small
 from tests.oracles_graph import SetGraph, TableScorer

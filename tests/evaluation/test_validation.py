@@ -3,15 +3,14 @@ import pytest
 import torch
 
 from hmem.errors import DataError
-from hmem.evaluation.evaluate import rank_queries
+from hmem.evaluation.evaluate import Validator, rank_queries
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.queries import both_sides, queries_of
 from hmem.evaluation.report import report
-from hmem.evaluation.validation import Validator
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
-from hmem.model.hmem import ModelScorer
+from hmem.model.build import ModelScorer
 from tests.model.problems import ENTITIES, RELATIONS, random_facts, random_model, small
 from tests.oracles_graph import SetGraph, TableScorer, looped_rank
 

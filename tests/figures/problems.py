@@ -6,7 +6,8 @@ from hmem.config import MemoryConfig
 from hmem.figures.compared_models import ComparedModel, compared_model
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.build import ModelScorer
+from hmem.model.hmem import HMem
 
 
 def random_model(dataset: Dataset, seed: int = 0, **settings: object) -> HMem:

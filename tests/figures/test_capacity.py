@@ -6,8 +6,18 @@ import torch
 
 from hmem.config import MemoryConfig
 from hmem.errors import ConfigError
-from hmem.figures.capacity import CONFIGS, NUM_ENTITIES, NUM_RELATIONS, NUM_ROLES, capacity, retrieve, store
-from hmem.figures.shapes import SAME_ENTITIES, SAME_MEMORY, shape_label
+from hmem.figures.capacity import (
+    CONFIGS,
+    NUM_ENTITIES,
+    NUM_RELATIONS,
+    NUM_ROLES,
+    SAME_ENTITIES,
+    SAME_MEMORY,
+    capacity,
+    retrieve,
+    shape_label,
+    store,
+)
 from hmem.model.untrained import random_vectors
 from tests import oracles
 

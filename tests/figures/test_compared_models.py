@@ -6,7 +6,7 @@ import torch
 from hmem.evaluation.baselines import Rules, make_baseline
 from hmem.figures.compared_models import compared_model, compared_rules
 from hmem.graph.dataset import Dataset, GraphName
-from hmem.model.hmem import ModelScorer
+from hmem.model.build import ModelScorer
 from tests.figures.problems import random_model
 
 ENTITIES, ROLES = torch.tensor([0, 3, 5]), torch.tensor([1, 6, 2])

@@ -15,7 +15,7 @@ from hmem.figures.compared_models import compared_model, compared_rules
 from hmem.figures.growth import SHARES, facts_to_come, growth_effect
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.model.hmem import ModelScorer
+from hmem.model.build import ModelScorer
 from hmem.model.index import FrozenIndex
 from tests.figures.problems import Recorder, random_model
 

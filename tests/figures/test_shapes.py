@@ -1,6 +1,6 @@
 """The memories that are compared."""
 
-from hmem.figures.shapes import PAPER_TPR, SAME_ENTITIES, SAME_MEMORY, memory_size, shape_label
+from hmem.figures.capacity import PAPER_TPR, SAME_ENTITIES, SAME_MEMORY, memory_size, shape_label
 
 
 def test_equal_memories_are_equally_large() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hmem.config import MemoryConfig
-from hmem.figures.shapes import SAME_MEMORY, shape_label
+from hmem.figures.capacity import SAME_MEMORY, shape_label
 from hmem.figures.traversal import Recall, traversal
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods

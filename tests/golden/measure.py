@@ -13,7 +13,7 @@ from hmem.evaluation.queries import queries_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
-from hmem.model.hmem import ModelScorer
+from hmem.model.build import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.training.loop import Hooks, Progress, train
 from tests.model.problems import small

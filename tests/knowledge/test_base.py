@@ -1,7 +1,5 @@
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ import pytest
 import torch
 
 import hmem
-from hmem.errors import ConfigError, EmptyNeighborhoodError, NoModelError, StoreError, UnknownNameError
+from hmem.errors import ConfigError, EmptyNeighborhoodError, StoreError, UnknownNameError
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Direction, Table
 from tests.knowledge.conftest import MakeBase, ModelFolder
@@ -48,26 +46,20 @@ def test_adding_and_removing_facts(make_base: MakeBase) -> None:
 def test_an_empty_base_is_still_a_base(make_base: MakeBase) -> None:
     kb = make_base(None, facts=None)
     assert (len(kb), bool(kb)) == (0, True)
-    assert repr(kb).endswith("zoo.kb': 0 facts, 0 entities, no model)")
+    assert repr(kb).endswith("zoo.kb': 0 facts, 0 entities, the bundled model)")
 
 
-def test_without_a_model_everything_but_prediction_works(make_base: MakeBase) -> None:
+def test_without_a_model_of_its_own_the_bundled_one_answers(make_base: MakeBase, model_folder: ModelFolder) -> None:
     kb = make_base(None)
     assert [row.names for row in kb.neighbors("puppy.n.01")] == [
         ("puppy.n.01", "hypernym", "dog.n.01"),
         ("dog.n.01", "hyponym", "puppy.n.01"),
     ]
     assert kb.model_link is None
-    for ask in (
-        lambda: kb.predict("dog.n.01", "hypernym"),
-        lambda: kb.missing("dog.n.01"),
-        lambda: kb.similar("dog.n.01"),
-        lambda: kb.explain(*TOY_FACTS[0]),
-        lambda: kb.score(*TOY_FACTS[0]),
-        lambda: kb.model,
-    ):
-        with pytest.raises(NoModelError, match=r"has no model.*hmem train --from.*kb\.use_model\(folder\)"):
-            ask()
+    assert kb.model.preset == "any-graph"
+    assert len(kb.predict("dog.n.01", "hypernym", k=3)) == 3
+    kb.use_model(model_folder("recall"))
+    assert kb.model.preset == "recall"
 
 
 def test_a_closed_base_says_so(make_base: MakeBase) -> None:
@@ -170,25 +162,6 @@ def test_questions_that_cannot_be_asked(make_base: MakeBase) -> None:
             none()
 
 
-COUNTS = """
-    import numpy as np
-    from hmem.knowledge.base import KnowledgeBase
-    kb = KnowledgeBase.open(argv[0])
-    for ask in (
-        lambda k: kb.predict("dog.n.01", "hyponym", k),
-        lambda k: kb.predict_target("dog.n.01", None, "cat.n.01", k),
-        lambda k: kb.similar("dog.n.01", k),
-        lambda k: kb.missing("dog.n.01", k),
-    ):
-        print(len(ask(np.int64(2))), ask(np.int64(2)) == ask(2))
-"""
-
-
-def test_a_count_may_come_from_numpy(make_base: MakeBase) -> None:
-    """In a process of its own, where nothing watches over the types before the base does."""
-    assert finish(start(COUNTS, make_base("recall").path)).splitlines() == ["2 True"] * 4
-
-
 def test_a_device_that_is_not_there_is_refused_when_the_base_is_opened(
     make_base: MakeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +173,8 @@ def test_a_device_that_is_not_there_is_refused_when_the_base_is_opened(
         assert kb.device == "cpu"
 
 
-NO_NAMES = """
+UNWATCHED = """
+    import numpy as np
     from hmem.errors import DataError
     from hmem.knowledge.base import KnowledgeBase
     kb = KnowledgeBase.open(argv[0])
@@ -223,12 +197,25 @@ NO_NAMES = """
             ask()
         except DataError as error:
             print(error)
+    for ask in (
+        lambda k: kb.predict("dog.n.01", "hyponym", k),
+        lambda k: kb.predict_target("dog.n.01", None, "cat.n.01", k),
+        lambda k: kb.similar("dog.n.01", k),
+        lambda k: kb.missing("dog.n.01", k),
+    ):
+        print(len(ask(np.int64(2))), ask(np.int64(2)) == ask(2))
+    kb.add("dire_wolf.n.01", "hypernym", "wolf.n.01")
+    print("dire_wolf.n.01" in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)])
 """
 
 
-def test_what_is_no_name_is_told_with_what_was_expected(make_base: MakeBase) -> None:
-    """In a process of its own, where nothing watches over the types before the base does."""
-    told = finish(start(NO_NAMES, make_base("recall").path)).splitlines()
+def test_another_process_has_no_watch_over_types_and_its_fact_is_used_by_the_next_answer(make_base: MakeBase) -> None:
+    """What is no name is told with what was expected, and a count may come from numpy."""
+    kb = make_base("recall")
+    assert NEW not in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)]
+    *told, first, second, third, fourth, found = finish(start(UNWATCHED, kb.path)).splitlines()
+    assert [first, second, third, fourth, found] == ["2 True"] * 4 + ["True"]
+    assert NEW in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)]
     assert len(told) == 13
     assert all(re.match(r"expected .*, received ", line) for line in told), told
     assert told[0] == "expected the name of one entity as text, received None (NoneType)"
@@ -291,20 +278,6 @@ def test_a_fact_is_used_by_the_next_answer_everywhere(make_base: MakeBase) -> No
         assert NEW not in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)]
         assert same(before, every_score(kb))
         assert same(before, every_score(other))
-
-
-def test_a_fact_of_another_process_is_used_by_the_next_answer(make_base: MakeBase) -> None:
-    kb = make_base("recall")
-    assert NEW not in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)]
-    code = (
-        "import sys, hmem\n"
-        "kb = hmem.KnowledgeBase.open(sys.argv[1])\n"
-        f"kb.add('{NEW}', 'hypernym', 'wolf.n.01')\n"
-        f"print('{NEW}' in [row.tail for row in kb.predict('wolf.n.01', 'hyponym', 100)])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(kb.path)], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("True\n", "")
-    assert NEW in [row.tail for row in kb.predict("wolf.n.01", "hyponym", 100)]
 
 
 def test_another_model_is_used_by_the_next_answer_everywhere(make_base: MakeBase, model_folder: ModelFolder) -> None:

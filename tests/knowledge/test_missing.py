@@ -2,11 +2,11 @@ import pytest
 
 from hmem.knowledge.base import KnowledgeBase
 from tests.knowledge.conftest import MakeBase
-from tests.knowledge.living import EXPLICIT, UNSEEN
+from tests.knowledge.living import UNSEEN
 from tests.knowledge.test_predictor import NEW_FACTS
 
 
-@pytest.mark.parametrize("name", EXPLICIT)
+@pytest.mark.parametrize("name", ["paths", "exact-tpr", "cconv"])
 def test_missing_facts_are_not_stored_and_are_those_that_predict_gives(make_base: MakeBase, name: str) -> None:
     kb = make_base(name)
     kb.add_many(NEW_FACTS)

@@ -109,16 +109,22 @@ def test_it_is_read_in_one_look(tmp_path: Path, folder: Path, monkeypatch: pytes
         assert found.folder == folder.resolve()
 
 
+def refused(store: Store, reason: str) -> str:
+    """The command that is advised where the attached model cannot be loaded for a reason."""
+    found = ModelLink.of(store)
+    assert found is not None
+    with pytest.raises(StoreError, match=reason) as told:
+        found.load(store, "cpu")
+    assert told.value.hint is not None
+    return told.value.hint.command
+
+
 def test_a_missing_folder_is_told_with_a_way_out(tmp_path: Path, folder: Path) -> None:
     with Store.create(tmp_path / "zoo.kb") as store:
         attach(store, folder)
         folder.rename(folder.with_name("gone"))
-        found = ModelLink.of(store)
-        assert found is not None
-        with pytest.raises(StoreError, match=r"the model of zoo.kb is not where it was, .*models/zoo; ") as told:
-            found.load(store, "cpu")
-        assert told.value.hint is not None
-        assert told.value.hint.command == f"hmem kb use {store.path} MODEL"
+        advised = refused(store, r"the model of zoo.kb is not where it was, .*models/zoo; ")
+        assert advised == f"hmem kb use {store.path} MODEL"
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -127,12 +133,8 @@ def test_a_changed_folder_is_noticed(tmp_path: Path, folder: Path, name: str) ->
         attach(store, folder)
         with (folder / name).open("ab") as file:
             file.write(b" ")
-        found = ModelLink.of(store)
-        assert found is not None
-        with pytest.raises(StoreError, match=r"has changed since it was attached to zoo.kb; if that was") as told:
-            found.load(store, "cpu")
-        assert told.value.hint is not None
-        assert told.value.hint.command == f"hmem kb use {store.path} {folder.resolve()}"
+        advised = refused(store, r"has changed since it was attached to zoo.kb; if that was")
+        assert advised == f"hmem kb use {store.path} {folder.resolve()}"
 
 
 def test_figures_and_cards_do_not_count(folder: Path) -> None:

@@ -19,7 +19,7 @@ from hmem.evaluation.calibration import Calibration, Outcomes, calibration_of
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Direction, Question
-from hmem.knowledge.session import no_name
+from hmem.knowledge.session import whole
 from tests.knowledge.conftest import MakeBase, ModelFolder
 from tests.knowledge.living import RELATIONS, TOY_FACTS, UNSEEN, UNTRAINED
 
@@ -112,7 +112,7 @@ def test_questions_of_all_kinds_are_answered_in_one_pass(make_base: MakeBase, mo
 
     monkeypatch.setattr(Predictor, "best", counted)
     with kb.session() as session:
-        together = session.answer([*MIXED, *MIXED[:2]])
+        together = whole(session.answer_each([*MIXED, *MIXED[:2]]))
     assert passes == [len(MIXED)], "a repeated question is asked once"
     assert together[: len(MIXED)][:2] == together[len(MIXED) :]
     for found, expected, question in zip(together, alone, MIXED, strict=False):
@@ -146,16 +146,11 @@ def test_the_error_of_one_question_is_not_that_of_others(make_base: MakeBase, mo
     monkeypatch.setattr(Predictor, "best", picky)
     with kb.session() as session:
         found = session.answer_each(asked)
-        with pytest.raises(UnknownNameError):
-            session.answer(asked)
+    with pytest.raises(UnknownNameError):
+        whole(found)
     kinds = [HMemError, UnknownNameError, UntrainedRelationError, EmptyNeighborhoodError, ConfigError, NonFiniteError]
     assert [isinstance(each, kind) for each, kind in zip(found, kinds, strict=True)] == [False] + [True] * 5
     assert found[0] == kb.predict("dog.n.01", "hypernym").rows
-
-
-def test_what_is_no_name_is_refused() -> None:
-    assert str(no_name("entity", None)) == "expected the name of one entity as text, received None (NoneType)"
-    assert str(no_name("relation", [1])) == "expected the name of one relation as text, received [1] (list)"
 
 
 def test_names_are_checked(make_base: MakeBase) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import layer_norm
 
 from hmem.memory import propagation
-from hmem.memory.propagation import EPSILON, Chunks, Links, Step, plain_step, superpose
+from hmem.memory.propagation import EPSILON, Chunks, Links, Patch, Reached, Step, plain_step, sparse_step
 
 N, R, B, D = 9, 3, 2, 4
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -28,8 +28,11 @@ def random_links(rng: torch.Generator, edges: int = 30, hidden: float = 0.2, dev
 
 
 def random_arguments(rng: torch.Generator, dim: int = D) -> list[Float[Tensor, "..."]]:
+    """What a step takes; no walk has reached most of the entities yet."""
     shapes = [(N, B, dim), (2 * R, B, dim), (B, dim), (7, dim, dim), (dim,), (dim,), (dim,)]
-    return [torch.randn(shape, generator=rng, dtype=torch.float64).requires_grad_() for shape in shapes]
+    states, *rest = (torch.randn(shape, generator=rng, dtype=torch.float64) for shape in shapes)
+    states[2:] = 0
+    return [each.requires_grad_() for each in (states, *rest)]
 
 
 def loop_step(
@@ -39,7 +42,7 @@ def loop_step(
     degree = torch.zeros(N, dtype=torch.float64)
     for role, target in zip(links.role.tolist(), links.target.tolist(), strict=True):
         degree[target] += role < 2 * R
-    scale, mixing = (degree + 1).log() / (degree + 1).log().mean(), parameters.mixing
+    scale, mixing = (degree + 1).log() / (degree[degree > 0] + 1).log().mean(), parameters.mixing
     edges = list(zip(links.source.tolist(), links.role.tolist(), links.target.tolist(), strict=True))
     rows = []
     for v in range(N):
@@ -52,7 +55,8 @@ def loop_step(
             parts = [mean @ mixing[place] + std @ mixing[place + 1] for place in (0, 2, 4)]
             y = parts[0] + scale[v] * parts[1] + parts[2] / (scale[v] + 0.01) + states[v, b] @ mixing[6]
             y = layer_norm(y + parameters.bias, y.shape, parameters.gain, parameters.shift)
-            rows.append(states[v, b] + y.relu())
+            is_reached = bool((mean != 0).any() or (states[v, b] != 0).any())
+            rows.append(states[v, b] + y.relu() * is_reached)
     return torch.stack(rows).view_as(states)
 
 
@@ -70,16 +74,25 @@ def test_a_step_is_that_of_a_loop(seed: int) -> None:
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)  # degrees are float32
 
 
-def test_entities_that_no_walk_has_reached_are_left_out_of_the_sums(rng: torch.Generator) -> None:
-    links, K = random_links(rng), 5
-    states, roles = torch.zeros(N, K, dtype=torch.float64), torch.randn(2 * R, K, generator=rng, dtype=torch.float64)
-    states[4] = torch.randn(K, generator=rng, dtype=torch.float64)
-    with_gradients = superpose(states, roles, links)
-    with torch.inference_mode():
-        without = superpose(states, roles, links)
-    for expected, found in zip(with_gradients, without, strict=True):
-        torch.testing.assert_close(found, expected)
-    assert with_gradients[0].count_nonzero() > 0
+def test_steps_from_the_asked_entity_outwards_are_steps_everywhere(
+    rng: torch.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(propagation, "FEW", 1.0)
+    links = random_links(rng, edges=8)
+    _, roles, start, *rest = (each.detach() for each in random_arguments(rng))
+    asked, parameters = torch.tensor([0, 5]), Step(*rest)
+    states = torch.zeros(N, B, D, dtype=torch.float64).index_put((asked, torch.arange(B)), start)
+    reached: Reached | None = Reached(asked, states[asked])
+    for _ in range(3):
+        assert reached is not None
+        states = plain_step(states, roles, start, parameters, links, asked)
+        reached = sparse_step(reached, roles, start, parameters, links, asked)
+        assert reached is not None
+        torch.testing.assert_close(torch.zeros_like(states).index_copy(0, reached.nodes, reached.states), states)
+    assert reached is not None
+    assert 2 < int((states != 0).any(2).sum()) < N * B  # otherwise this shows nothing
+    monkeypatch.setattr(propagation, "FEW", 0.0)
+    assert sparse_step(reached, roles, start, parameters, links, asked) is None
 
 
 def test_hidden_edges_are_out_of_the_degrees(rng: torch.Generator) -> None:
@@ -128,6 +141,37 @@ def test_chunks_cover_every_edge_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chunks.hubs.tolist() == [2]
     slots = dict(zip(chunks.node.tolist(), chunks.slot.tolist(), strict=True))
     assert slots == {0: -1, 1: -1, 2: 0, 3: -1, 4: -1}
+
+
+@pytest.mark.parametrize("steps", ["everywhere", "outwards"])
+def test_a_patched_graph_is_one_built_from_the_same_edges(steps: str, rng: torch.Generator) -> None:
+    """An entity more, edges that came and went, and edges hidden from one of two questions."""
+    links = random_links(rng, hidden=0.0)
+    facts = list(zip(links.source.tolist(), links.role.tolist(), links.target.tolist(), strict=True))
+    came, went = [(2, 0, N), (N, R, 2)], [facts[3], facts[20]]
+    now = [each for each in facts if each not in went] + came
+    targets = torch.tensor(sorted({target for _, _, target in came + went}))
+    into = [(row, s, r) for row, target in enumerate(targets.tolist()) for s, r, t in now if t == target]
+    patched = links.patched(Patch(targets, *torch.tensor(into).unbind(1)), N + 1)
+    u, r, v = facts[7]
+    second, *edge = (torch.tensor([each]) for each in (1, u, r, v))
+    hidden = patched.withholding(second, edge[0], edge[1], edge[2], B)
+    _, roles, start, *rest = (each.detach() for each in random_arguments(rng))
+    asked, each = torch.tensor([3, u]), torch.arange(B)
+    blank = torch.zeros(N + 1, B, D, dtype=torch.float64)
+    start_states = blank.index_put((asked, each), start)
+    nodes = torch.unique(asked)
+    if steps == "everywhere":
+        found = plain_step(start_states, roles, start, Step(*rest), hidden, asked)
+    else:
+        reached = sparse_step(Reached(nodes, start_states[nodes]), roles, start, Step(*rest), hidden, asked)
+        assert reached is not None
+        found = blank.index_copy(0, reached.nodes, reached.states)
+    for question, seen in ((0, now), (1, [each for each in now if each != (u, r, v)])):
+        source, role, target = torch.tensor(seen).unbind(1)
+        built = Links(source, role, target, N + 1, 2 * R)
+        expected = plain_step(start_states, roles, start, Step(*rest), built, asked)
+        torch.testing.assert_close(found[:, question], expected[:, question], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.skipif(not HAS_TRITON, reason="Triton is not installed")

@@ -13,6 +13,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
 from hmem.memory.completion import Completion
 from hmem.memory.exact import ExactChannel
+from hmem.model.build import Network
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.implicit import ImplicitMemory
@@ -27,16 +28,26 @@ from tests.oracles_graph import Fact, SetGraph
 LAW = examples(5)
 SEEDS = st.integers(0, 2**32 - 1)
 ENTITIES, RELATIONS, FACTS = 9, 3, 25
-EXPLICIT = [name for name, each in PRESETS.items() if each["memory"].get("kind") != "implicit"]
+MEMORIES = [name for name, each in PRESETS.items() if "memory" in each]  # the presets that are no propagation
+EXPLICIT = [name for name in MEMORIES if PRESETS[name]["memory"].get("kind") != "implicit"]
 COMPLETED = [name for name in EXPLICIT if PRESETS[name]["memory"]["stiffness"] < math.inf]
 
 
 def small(name: str, memory: dict[str, Any] | None = None, training: dict[str, Any] | None = None) -> Config:
     """A preset in dimensions that a test can afford, changed where the caller says so; trained and then left alone."""
     settings = preset(name)
+    if "propagation" in settings:
+        shrunk = {"propagation": {"dim": 6, "steps": 3}, "training": {"epochs": 2, "validate_every": 1}}
+        return from_dict(Config, merge(settings, shrunk, {"training": training or {}}))
     wide = settings["memory"]["binding"] != "tpr"
     shrunk = {"memory": {"entity_dim": 6, "relation_dim": 6 if wide else 4}, "training": {"fit_absence": False}}
     return from_dict(Config, merge(settings, shrunk, {"memory": memory or {}, "training": training or {}}))
+
+
+def memory_of(network: Network) -> HMem:
+    """The network, which the caller knows to be one with memories."""
+    assert isinstance(network, HMem)
+    return network
 
 
 def random_facts(seed: int, entities: int = ENTITIES, relations: int = RELATIONS, facts: int = FACTS) -> list[Fact]:

@@ -17,11 +17,12 @@ import hmem
 from hmem.errors import CheckpointError
 from hmem.graph.names import Vocabulary
 from hmem.model import checkpoint
+from hmem.model.build import build
 from hmem.model.checkpoint import FILES, FORMAT, Model, load, read_tensors, save, write_tensors
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
 from tests.laws import examples
-from tests.model.problems import every_question, index_of, random_facts, small
+from tests.model.problems import every_question, index_of, memory_of, random_facts, small
 
 NASTY = ["", "a\tb", "a\nb", "a\r\nb", "\\", "\\t", "a\\", "\\\\n", '"q"', "'", "\u2028", "\x85", "\ufeff", "\0", "𝔼 é"]
 names = st.lists(st.text(max_size=12), min_size=1, max_size=8, unique=True)
@@ -31,11 +32,12 @@ def saved_model(preset: str = "recall", entities: list[str] | None = None, relat
     vocab = Vocabulary(entities or [f"e{i}" for i in range(9)], relations or ["r0", "r1", "r2"])
     torch.manual_seed(0)
     config = small(preset)
-    model = HMem(config.memory, len(vocab.entities), len(vocab.relations))
+    model = build(config, len(vocab.entities), len(vocab.relations))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter))
-    model.is_trained[0] = False
+    if isinstance(model, HMem):
+        model.is_trained[0] = False
     return Model(model=model, config=config, vocab=vocab, dataset="toy", preset=preset, metrics={"note": 1})
 
 
@@ -320,7 +322,7 @@ def test_a_model_from_before_there_were_kinds_can_be_read(folder: Path) -> None:
     assert refusal(folder) == f"{folder / 'model.safetensors'}: the tensor kinds is missing"
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps(settings | {"format": 1}), encoding="utf-8")
-    model = load(folder).model
+    model = memory_of(load(folder).model)
     assert not model.kinds.any()
     assert torch.equal(model.embeddings.entity, before["embeddings.entity"])
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hmem.memory.superpose import Superposition
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.build import ModelScorer
+from hmem.model.hmem import HMem
 from hmem.model.index import LiveIndex
 from hmem.model.presets import PRESETS
 from hmem.model.query import Drop, Noise, other_answers
@@ -23,6 +24,7 @@ from tests.model.problems import (
     ENTITIES,
     EXPLICIT,
     LAW,
+    MEMORIES,
     RELATIONS,
     SEEDS,
     ask,
@@ -40,7 +42,7 @@ from tests.model.problems import (
 
 CPU = torch.device("cpu")
 FEW = examples(2)
-every_preset = pytest.mark.parametrize("name", list(PRESETS))
+every_preset = pytest.mark.parametrize("name", MEMORIES)
 every_explicit = pytest.mark.parametrize("name", EXPLICIT)
 # what the presets leave out: the exact channel on other bindings, the role bias, the cut, identity with recall
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {

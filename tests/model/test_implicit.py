@@ -3,6 +3,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from hmem.memory.propagation import Links
 from hmem.memory.superpose import Edges
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.query import Query
@@ -20,6 +21,9 @@ class NoGraph:
 
     def follow(self, entities: Tensor, roles: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:
         raise AssertionError("an implicit memory followed a path")
+
+    def links(self) -> Links:
+        raise AssertionError("an implicit memory passed messages")
 
 
 def assembled(memory: ImplicitMemory, query: Query) -> Tensor:

@@ -10,8 +10,8 @@ import pytest
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import report
 from hmem.graph.dataset import Dataset
+from hmem.model.build import ModelScorer
 from hmem.model.checkpoint import load
-from hmem.model.hmem import ModelScorer
 from hmem.model.index import FrozenIndex
 from hmem.reproduction import reproduce as reproduction
 from hmem.reproduction.paper_rows import GRAPHS, Run

@@ -62,8 +62,9 @@ class Problem:
 
 def looped_log_p(scores: Tensor, target: int, among: list[int], smoothing: float = 0.0) -> float:
     """(1 − ε)·log p(target) + ε·mean log p, one candidate after the other."""
-    total = sum(math.exp(scores[x]) for x in among)
-    log_p = {x: float(scores[x]) - math.log(total) for x in among}
+    most = max(float(scores[x]) for x in among)
+    log_total = most + math.log(sum(math.exp(float(scores[x]) - most) for x in among))
+    log_p = {x: float(scores[x]) - log_total for x in among}
     return (1 - smoothing) * log_p[target] + smoothing * sum(log_p.values()) / len(log_p)
 
 

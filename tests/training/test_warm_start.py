@@ -11,16 +11,27 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
 from hmem.memory.completion import Completion
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.build import ModelScorer
+from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing, place
-from hmem.model.presets import PRESETS
 from hmem.training.loop import train
 from hmem.training.start import new_model
 from hmem.training.warm_start import warm_start
-from tests.model.problems import ENTITIES, LAW, RELATIONS, SEEDS, neighborhoods_of, random_facts, random_model, small
+from tests.model.problems import (
+    ENTITIES,
+    LAW,
+    MEMORIES,
+    RELATIONS,
+    SEEDS,
+    memory_of,
+    neighborhoods_of,
+    random_facts,
+    random_model,
+    small,
+)
 
-SETTINGS = {name: small(name) for name in PRESETS} | {
+SETTINGS = {name: small(name) for name in MEMORIES} | {
     "paths": small("recall", memory={"exact": {"paths": {"per_role": 5}}})
 }
 NAMES = Vocabulary((f"e{number}" for number in range(ENTITIES)), (f"r{number}" for number in range(RELATIONS)))
@@ -97,7 +108,7 @@ def test_newcomers_start_where_their_facts_put_them(name: str) -> None:
     )
     expected = place(before, edges, before.embeddings())[0]
     assert torch.allclose(weights["embeddings.entity"][new], expected, atol=1e-5)
-    fresh = new_model(SETTINGS[name], ENTITIES + 2, RELATIONS).embeddings.entity
+    fresh = memory_of(new_model(SETTINGS[name], ENTITIES + 2, RELATIONS)).embeddings.entity
     assert torch.allclose(weights["embeddings.entity"][other], math.log(2) * before.kinds[RELATIONS + 1], atol=1e-5)
     before.kinds.zero_()  # a model of an older version: no trained neighbor tells where it belongs
     weights = warm_start(SETTINGS[name], before, NAMES, vocab, triples).weights
@@ -136,7 +147,8 @@ def test_training_goes_on_from_there() -> None:
     second = train(again, facts, ENTITIES, RELATIONS, resume=state)
     assert second.epochs == 1
     known = first.model.is_trained
-    assert torch.allclose(second.model.embeddings.entity[known], first.model.embeddings.entity[known], atol=1e-4)
+    now, then = (memory_of(each.model).embeddings.entity[known] for each in (second, first))
+    assert torch.allclose(now, then, atol=1e-4)
     for name, value in first.model.named_parameters():
         if name != "embeddings.entity":
             assert torch.allclose(second.model.get_parameter(name), value, atol=1e-4), name

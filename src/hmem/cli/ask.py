@@ -164,6 +164,9 @@ def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequenc
 
 def show_reasons(found: "Reasons") -> None:
     """The lines that matter, what all others come to, and the sum; then what the memory as a whole rests on."""
+    if found.total is None:
+        _show_removals(found)
+        return
     largest = max((abs(each.contribution) for each in found), default=0.0)
     order = sorted(found, key=lambda each: -abs(each.contribution))
     shown = [each for each in order[:LINES] if abs(each.contribution) > NEGLIGIBLE * largest]
@@ -183,6 +186,22 @@ def show_reasons(found: "Reasons") -> None:
     output.show(table)
     if whole is not None and whole.contribution > TELLING * found.total:
         _show_matches(found)
+    if found.stored:
+        output.note("This fact is stored. The lines say what the others would make of it.")
+
+
+def _show_removals(found: "Reasons") -> None:
+    """The facts and walks without which the answer would be less likely, and how likely it would be."""
+    largest = max((each.contribution for each in found), default=0.0)
+    shown = [each for each in found if each.contribution > NEGLIGIBLE * largest][:LINES]
+    probability = "" if found.probability is None else f"   {output.percent(found.probability)}"
+    if not shown:
+        output.note("No single fact decides this: without any one of them the answer is as likely.")
+        return
+    table = output.table(["because of"], ["without it"], title=" ".join(map(output.cell, found.fact)) + probability)
+    for each in shown:
+        table.add_row(_because(each), "" if each.without is None else output.percent(each.without))
+    output.show(table)
     if found.stored:
         output.note("This fact is stored. The lines say what the others would make of it.")
 

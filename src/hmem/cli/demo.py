@@ -64,15 +64,14 @@ def demo(
 
 def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[Model, list[Report]]":
     """A model of the dataset, and its test metrics beside those of the baselines."""
-    from hmem.cli.progress import training_progress
     from hmem.config import merge
     from hmem.evaluation.baselines import BASELINES, make_baseline
     from hmem.runs.evaluate import evaluate
     from hmem.runs.fit import fit
 
-    with training_progress() as show:
+    with output.training_progress() as show:
         settings = merge(SETTINGS, {"training": {"epochs": epochs}})
-        model = fit(dataset, settings=settings, device=device, callbacks=[show])
+        model = fit(dataset, "recall", settings=settings, device=device, callbacks=[show])
     reports = [evaluate(model, dataset, name="hmem recall")]
     reports += [evaluate(make_baseline(name, dataset, "train"), dataset, name=name) for name in BASELINES]
     return model, reports
@@ -111,11 +110,12 @@ def _ask(
         console.print(f"  stored  {', '.join(stored)}")
     for each in likely:
         why, is_true = kb.explain(*each.names, direction=direction), each.names in held_back
-        reasons = [reason for reason in why if reason.contribution > TELLING * why.total][:MOST_REASONS]
+        total = why.total or 1.0
+        reasons = [reason for reason in why if reason.contribution > TELLING * total][:MOST_REASONS]
         held = "  (true: a held-back fact says so)" if is_true else ""
         console.print(f"  {output.percent(each.probability):>5}   {getattr(each, direction)}{held}")
         for reason in reasons:
-            console.print(f"          {reason.contribution / why.total:.0%} from {reason.text}", style="dim")
+            console.print(f"          {reason.contribution / total:.0%} from {reason.text}", style="dim")
     if not likely:
         console.print(f"  nothing {'else ' if stored else ''}above {LIKELY:.0%}", style="dim")
     console.print()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmem.cli import new_names, options, output, transfer
-from hmem.cli.names import Finder, shown
+from hmem.cli import options, output, transfer
+from hmem.cli.names import Finder, count_new_names, new_names, shown, tell_new_names
 from hmem.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
@@ -41,16 +41,15 @@ def add(
     facts = _given(fact)
     with transfer.open_store(kb) as store:
         done = store.add(facts, source=source, confidence=confidence)
-        new = new_names.of([done])
+        new = new_names([done])
         if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
             return
         if len(facts) == 1:
             output.say(f"{'added' if len(done.changed) else 'stored already'}: {_words(facts[0])}")
-            new_names.tell(store, new)
+            tell_new_names(store, new)
         else:
             output.say(f"{output.plural(len(done.changed), 'fact')} added, {done.unchanged:,} stored already")
-            new_names.count(new)
-            new_names.doubt_relations(store.relation_names(), new["new_relations"])
+            count_new_names(store.relation_names(), new)
 
 
 @app.command()
@@ -169,15 +168,14 @@ def import_(
             stored = store.add_table(table, source=word, confidence=confidence, progress=partial(progress, name))
             writes.append(stored)
             done.append((name, table.num_rows, len(stored.changed)))
-        new = new_names.of(writes)
+        new = new_names(writes)
         relations = store.relation_names()
     lines = [{"file": name, "read": rows, "added": added, "stored_before": rows - added} for name, rows, added in done]
     if output.written(json_path, {"files": lines, **new}):
         return
     for name, rows, added in done:
         output.say(f"{name}: {output.plural(added, 'fact')} added, {rows - added:,} stored already")
-    new_names.count(new)
-    new_names.doubt_relations(relations, new["new_relations"])
+    count_new_names(relations, new)
 
 
 @app.command()
@@ -188,12 +186,13 @@ def export(
     ],
     as_of: options.AsOf = None,
     format_: Annotated[str | None, typer.Option("--format", help="tsv, csv or parquet, whatever the name.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file that is there.")] = False,
 ) -> None:
     """Write the facts to a file, heads, relations and tails by name, oldest first."""
     format_ = transfer.format_of(file, format_)
     with transfer.open_store(kb, read_only=True) as store:
         table = store.table(as_of)
-    transfer.write(table, file, format_)
+    transfer.write(table, file, format_, overwrite=overwrite)
     if file != transfer.STANDARD:
         output.say(f"{file}: {output.plural(table.num_rows, 'fact')}")
 

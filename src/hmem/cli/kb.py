@@ -178,7 +178,7 @@ def _model(store: "Store") -> dict[str, Any] | None:
 
 def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -> dict[str, str]:
     if model is None:
-        return {"model": f"none, so nothing can be predicted yet; hmem train --from {kb} --out DIR makes one"}
+        return {"model": f"the one that comes with hmem; hmem train --from {kb} --out DIR makes one of its own"}
     if "trouble" in model:
         return {"model": model["trouble"]}
     entities = output.plural(model["entities"], "entity", "entities")

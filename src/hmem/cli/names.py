@@ -2,9 +2,10 @@
 
 A name that exists is taken as it is. One that differs from a single other in case and punctuation only is taken for
 that one, with a note. Anything else is an error that says what may have been meant: an answer is always about the
-name that was typed.
+name that was typed. A new name that may be an old one misspelt is pointed out.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,10 @@ from hmem.cli import output
 
 if TYPE_CHECKING:
     from hmem.graph.names import Names
+    from hmem.knowledge.store.records import Written
     from hmem.knowledge.store.store import Store
 
+DOUBTED = 20  # new relations of an import that are compared with the old ones
 FEW = 20  # relations, which are listed where none is like the one that was typed
 
 
@@ -66,3 +69,38 @@ def find(names: "Names", typed: str) -> str:
 def shown(name: str) -> str:
     """A name in a message: in one line, and not longer than that."""
     return errors.shown(output.one_line(name))
+
+
+def new_names(writes: "Sequence[Written]") -> dict[str, list[str]]:
+    """The names that some writes brought; not those that another process added meanwhile."""
+    return {
+        "new_entities": [name for each in writes for name in each.new_entities],
+        "new_relations": [name for each in writes for name in each.new_relations],
+    }
+
+
+def tell_new_names(store: "Store", new: dict[str, list[str]]) -> None:
+    """After a write of one fact: a note on each new name, with the old ones that it may be a misspelling of."""
+    from hmem.graph.name_search import misspelt, same_letters
+
+    for name in new["new_entities"]:
+        output.note(f"new entity: {shown(name)}{_there_is_also(same_letters(name, store.entity_names()))}")
+    for name in new["new_relations"]:
+        output.note(f"new relation: {shown(name)}{_there_is_also(misspelt(name, store.relation_names()))}")
+
+
+def count_new_names(relations: list[str], new: dict[str, list[str]]) -> None:
+    """After a write of many facts: how many, and a note on each relation that may be a misspelling of an old one."""
+    from hmem.graph.name_search import misspelt
+
+    if any(new.values()):
+        entities = output.plural(len(new["new_entities"]), "new entity", "new entities")
+        output.say(f"{entities}, {output.plural(len(new['new_relations']), 'new relation')}")
+    old = set(relations).difference(new["new_relations"])
+    for name in new["new_relations"][:DOUBTED]:
+        if alike := misspelt(name, filter(old.__contains__, relations)):
+            output.note(f"new relation: {shown(name)}{_there_is_also(alike)}")
+
+
+def _there_is_also(alike: list[str]) -> str:
+    return f"; there is also {', '.join(map(shown, alike[:3]))}" if alike else ""

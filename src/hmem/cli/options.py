@@ -73,20 +73,16 @@ AsOf = Annotated[
 ]
 
 
-def position(name: str) -> str | int:
-    """A column as typed: a name, or a position counted from 0."""
-    return int(name) if name.isdecimal() else name
-
-
 def reading(
     columns: str | None, delimiter: str | None, header: bool | None, format: str | None, short_names: bool
 ) -> dict[str, object]:
     """How to read a file, as `read_table` takes it; what was not said is left out."""
-    chosen = {
-        "columns": None if columns is None else tuple(position(name) for name in columns.split(",")),
+    chosen: dict[str, object] = {
         "delimiter": "\t" if delimiter == "\\t" else delimiter,
         "header": header,
         "format": format,
         "iris": "short" if short_names else None,
     }
+    if columns is not None:  # by name, or by position counted from 0
+        chosen["columns"] = tuple(int(name) if name.isdecimal() else name for name in columns.split(","))
     return {name: value for name, value in chosen.items() if value is not None}

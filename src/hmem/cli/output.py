@@ -20,8 +20,10 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
     TransferSpeedColumn,
 )
 from rich.table import Table
@@ -30,6 +32,7 @@ from hmem.sqlite_files import refuse_to_replace
 
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
+    from hmem.training.loop import Progress as TrainingProgress
 
 PIPED_WIDTH = 120  # columns, where there is no terminal to ask
 LONGEST_CELL = 200  # characters of a name in a table; JSON has all of them
@@ -146,20 +149,19 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
 
 
 def written(json_path: str | None, obj: object) -> bool:
-    """Write the result where `--json` says; True if standard output is taken by it and nothing else may be printed."""
-    if json_path is not None:
-        write_json(json_path, obj)
-    return json_path == "-"
+    """Write the result where `--json` says, with null for what is not a number; True if standard output is taken by it.
 
-
-def write_json(path: str | Path, obj: object) -> None:
-    """Write `obj` as JSON to a file, or to standard output if `path` is "-"; what is not a number becomes null."""
+    Then nothing else may be printed there.
+    """
+    if json_path is None:
+        return False
     text = json.dumps(_plain(obj), indent=2, ensure_ascii=False, allow_nan=False)
-    if str(path) == "-":
+    if json_path == "-":
         print(text)
-    else:
-        refuse_to_replace(Path(path))
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        return True
+    refuse_to_replace(Path(json_path))
+    Path(json_path).write_text(text + "\n", encoding="utf-8")
+    return False
 
 
 def _plain(obj: Any) -> Any:
@@ -201,6 +203,46 @@ def _bars(*columns: ProgressColumn) -> Iterator[ProgressBars]:
             bars.update(tasks[what], completed=done, total=total)
 
         yield report
+
+
+@contextmanager
+def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgress"], None]]:
+    """On a terminal a live bar; elsewhere one line per validation. On standard error, so that results stay pipeable."""
+    err = Console(stderr=True, quiet=quiet)
+    bar = Progress(
+        TextColumn("epoch {task.fields[epoch]}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("loss {task.fields[loss]}"),
+        TextColumn("{task.fields[speed]} facts/s"),
+        TextColumn("{task.fields[best]}"),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal or quiet,
+    )
+    with bar:
+        task = bar.add_task("train", total=1.0, epoch="0", loss="–", speed="–", best="")
+
+        def show(now: "TrainingProgress") -> None:
+            bar.update(
+                task,
+                completed=now.share,
+                epoch=f"{now.epoch}/{now.epochs}",
+                loss=f"{now.loss:.3f}",
+                speed=f"{now.triples_per_second:,.0f}",
+                best="" if now.best is None else f"valid MRR {now.best:.3f}",
+            )
+            if now.note is not None:
+                err.print(now.note, style="yellow", highlight=False)
+            if now.validated is not None and not err.is_terminal:
+                err.print(
+                    f"epoch {now.epoch}/{now.epochs}  loss {now.loss:.3f}  {now.triples_per_second:,.0f} facts/s  "
+                    f"valid MRR {now.validated:.3f}  {now.seconds:.0f} s",
+                    highlight=False,
+                )
+
+        yield show
 
 
 def load(data: str, **options: object) -> "Dataset":

@@ -80,9 +80,9 @@ def reproduce(
     Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
     Several such commands may run side by side and share the work.
     """
-    from hmem.cli.reproduce_studies import work_on
     from hmem.figures.plotting import require_matplotlib
     from hmem.graph.registry import home
+    from hmem.reproduction.comparison import compare
     from hmem.reproduction.paper_rows import in_miniature, limited, load_rows, select
     from hmem.reproduction.reproduce import Surroundings
     from hmem.reproduction.results import read_lines
@@ -104,9 +104,12 @@ def reproduce(
         require_matplotlib()  # which would else be missed after hours of training
     where = Surroundings(results=results, models=models, device=resolve_device(device), commit=commit, retrain=retrain)
     failed = _work(rows, seed, where, baselines)
-    _show(rows, every, seed, [*read_lines(baselines), *read_lines(results)], json_path)
+    compared = compare(rows, [*read_lines(baselines), *read_lines(results)], every, seed)
+    if not output.written(json_path, [asdict(each) for each in compared]):
+        for each in compared:
+            _show_table(each)
     for study in studies:
-        failed |= not work_on(study, rows, seed, where, figures, quiet=json_path == "-")
+        failed |= not _work_on(study, rows, seed, where, figures, quiet=json_path == "-")
     if failed:
         raise typer.Exit(1)
 
@@ -158,7 +161,6 @@ def _work(rows: "Sequence[PaperRow]", seed: int | None, where: "Surroundings", b
 
 def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "Surroundings", ctrl_c: "CtrlC") -> bool:
     """One row with one seed, with a bar to watch; False if it failed. Leaves the command if it was interrupted."""
-    from hmem.cli.progress import training_progress
     from hmem.evaluation.report import share
     from hmem.reproduction.reproduce import reproduce
     from hmem.reproduction.results import metrics_of
@@ -166,7 +168,7 @@ def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "
     title = f"{run.row.table} {run.row.name}, seed {run.seed}"
     output.note(f"{title} ...")
     try:
-        with training_progress() as show:
+        with output.training_progress() as show:
             lines = reproduce(run, dataset, graphs, replace(where, callbacks=(show, ctrl_c)))
     except NonFiniteError as error:
         output.note(f"{title} failed: {error}")
@@ -180,21 +182,6 @@ def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "
     mrr = ", ".join(f"{share(metrics_of(line, 'all')['MRR'])} on {line['graph']}" for line in lines)
     output.note(f"{title}: {lines[0]['epochs']} epochs in {lines[0]['training_seconds']:.0f} s; MRR (all) {mrr}")
     return True
-
-
-def _show(
-    rows: "Sequence[PaperRow]",
-    every: "Sequence[PaperRow]",
-    seed: int | None,
-    lines: "Sequence[Line]",
-    json_path: str | None,
-) -> None:
-    from hmem.reproduction.comparison import compare
-
-    found = compare(rows, lines, every, seed)
-    if not output.written(json_path, [asdict(each) for each in found]):
-        for each in found:
-            _show_table(each)
 
 
 def _show_table(comparison: "Comparison") -> None:
@@ -216,3 +203,51 @@ def _show_table(comparison: "Comparison") -> None:
         published = entry.published or {}
         short, paper = share(entry.shortfall or 0), share(published["MRR"])
         output.note(f"{entry.label}: {short} short of the paper's MRR of {paper}")
+
+
+def _work_on(
+    study: "StudyName", rows: "Sequence[PaperRow]", seed: int | None, where: "Surroundings", figures: Path, quiet: bool
+) -> bool:
+    """Compare the rows of each dataset, trained now or earlier, and draw it; False if a row is not there."""
+    from hmem.cli.figures import prepare, write
+    from hmem.reproduction.results import read_lines
+    from hmem.reproduction.studies import find_study, result_of_study, runs_compared
+
+    whole = True
+    for table, runs in runs_compared(study, rows, seed).items():
+        prepare(figures / table)
+        line = None if where.retrain else find_study(read_lines(where.results), study, runs[0].row.dataset, runs)
+        line = line or _compare(study, runs, where)
+        if line is None:
+            output.note(
+                f"{study} on {runs[0].row.dataset}: not all rows are trained; the same command goes on when they are"
+            )
+            whole = False
+            continue
+        write(study, result_of_study(line), figures / table, quiet=quiet)
+    return whole
+
+
+def _compare(study: "StudyName", runs: "Sequence[Run]", where: "Surroundings") -> "Line | None":
+    """Compare the models of these runs, and keep the numbers as a line; None if one of them has left none."""
+    from hmem.evaluation.report import current_commit
+    from hmem.figures.compared_models import compared_model, compared_rules
+    from hmem.reproduction.reproduce import device_name, trained_model
+    from hmem.reproduction.results import append_result, require_place
+    from hmem.reproduction.studies import line_of_study, run_study
+
+    require_place(where.results)  # which would else be missed after all the work
+    name = runs[0].row.dataset
+    dataset = output.load(name)
+    models = []
+    for run in runs:
+        saved = trained_model(run, dataset, where)
+        if saved is None:
+            return None
+        models.append(compared_model(run.row.name, saved.model, where.device))
+    miniature = any(run.row.stands_for for run in runs)
+    result = run_study(study, dataset, [*models, compared_rules(dataset)], in_miniature=miniature)
+    about = {"commit": where.commit or current_commit(), "device": device_name(where.device)}
+    line = {**line_of_study(study, name, result, runs), **about}
+    append_result(where.results, line)
+    return line

@@ -10,7 +10,6 @@ from hmem.errors import ConfigError, InterruptedRunError
 
 if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
-    from hmem.graph.dataset import Dataset
     from hmem.runs.fit import Trained
 
 
@@ -29,14 +28,17 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="Named settings; the paper's rows are tpr, tpr-inf, tpr-im, cconv, … By default recall; with --from "
-            "those of the model in use."
+            help="Named settings; the paper's rows are tpr, tpr-inf, tpr-im, cconv, … By default any-graph; with "
+            "--from those of the model in use."
         ),
     ] = None,
     config_file: Annotated[Path | None, typer.Option("--config", metavar="TOML", help="More settings.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.SETTING=VALUE", help="One setting; may be repeated.")
     ] = None,
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="Begin with random weights, not with those that come with hmem.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=N.")] = None,
     device: options.Device = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
@@ -48,13 +50,13 @@ def train(
     With --from a knowledge base takes the place of DATA: a twentieth of its facts is kept out of training to validate
     with, and when the model is ready and saved, and not before, the knowledge base uses it.
     """
-    from hmem.cli.progress import training_progress
     from hmem.config import load_toml, merge, parse_assignments
     from hmem.knowledge.retraining import Retraining
+    from hmem.model.presets import DEFAULT
     from hmem.model.presets import preset as settings_of
     from hmem.runs.callbacks import CtrlC
     from hmem.runs.device import resolve_device
-    from hmem.runs.fit import Plan, configure, train_in
+    from hmem.runs.fit import Plan, bundled_start, configure, train_in
 
     if (data is None) == (from_kb is None):
         raise ConfigError("expected the DATA to train on, or --from KB, and not both")
@@ -63,19 +65,21 @@ def train(
     place, quiet = resolve_device(device), json_path == "-"
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
     try:
-        with training_progress(quiet) as show, CtrlC() as ctrl_c:
+        with output.training_progress(quiet) as show, CtrlC() as ctrl_c:
             how: dict[str, Any] = {"device": place, "callbacks": (show, ctrl_c)}
             how |= {"resume": resume, "overwrite": overwrite}
             if from_kb is None:
-                preset = preset or "recall"
+                preset, dataset = preset or DEFAULT, output.load(str(data))
                 config = configure(settings_of(preset), settings, seed)
-                plan = Plan(data=str(data), dataset=output.load(str(data)), preset=preset, config=config)
+                start = None if from_scratch else bundled_start(config, dataset)
+                plan = Plan(data=str(data), dataset=dataset, preset=preset, config=config, start=start)
                 trained = train_in(out, plan, **how)
             else:
                 retraining = Retraining.of(from_kb, out, resume=resume)
                 if retraining.problem:
                     output.note(retraining.problem)
-                trained = retraining.train(out, preset, settings=settings, seed=seed, fine_tune=fine_tune, **how)
+                how |= {"fine_tune": fine_tune, "from_scratch": from_scratch}
+                trained = retraining.train(out, preset, settings=settings, seed=seed, **how)
     except InterruptedRunError as interrupted:
         stopped = interrupted.problem.capitalize()
         output.console(stderr=quiet).print(f"{stopped}. The same command with --resume goes on from here.")
@@ -95,7 +99,12 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
     else:
         cost = model.metrics["training"]
         output.written(json_path, {"model": model.preset, "dataset": model.dataset, "training": cost})
-        _tell_unmeasured(trained.dataset)
+        for note in trained.dataset.notes:
+            output.note(note)
+        output.note(
+            "Trained without validation: the last weights are kept, nothing is known about how good they are, and "
+            "answers have scores instead of probabilities. With more facts about each entity this comes by itself."
+        )
     if json_path == "-":
         return
     if trained.calibration is not None:
@@ -105,15 +114,6 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
         output.say(f"{from_kb} uses it from now on.")
     elif trained.report is not None:
         output.console().print(f"Next: hmem evaluate {out}", style="dim", highlight=False)
-
-
-def _tell_unmeasured(dataset: "Dataset") -> None:
-    for note in dataset.notes:
-        output.note(note)
-    output.note(
-        "Trained without validation: the last weights are kept, nothing is known about how good they are, and answers "
-        "have scores instead of probabilities. With more facts about each entity this comes by itself."
-    )
 
 
 def _calibration_line(calibration: "Calibration") -> str:

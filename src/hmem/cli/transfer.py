@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from hmem.cli import output
-from hmem.errors import ConfigError, DataError
+from hmem.errors import ConfigError, DataError, Hint
 from hmem.sqlite_files import refuse_to_replace
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def format_of(target: str, format: str | None) -> str:
     return found
 
 
-def write(table: "pa.Table", target: str, format: str) -> None:
+def write(table: "pa.Table", target: str, format: str, *, overwrite: bool) -> None:
     """Write head, relation and tail: TSV without a heading, CSV with one, Parquet. A file appears whole or not at all.
 
     `train.tsv.gz`, `.bz2` and `.zst` are compressed.
@@ -97,6 +97,8 @@ def write(table: "pa.Table", target: str, format: str) -> None:
         return
     path = Path(target).expanduser()
     refuse_to_replace(path)
+    if path.exists() and not overwrite:
+        raise DataError("{path} exists already", path=target, hint=Hint(text="to replace it", option="overwrite"))
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     codec = CODECS.get(path.suffix.lower())
     try:

@@ -10,11 +10,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
-from hmem.evaluation.queries import Queries
+from hmem.evaluation.queries import Queries, queries_of
 from hmem.evaluation.ranks import Ranks, filtered_ranks
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods, expand
+from hmem.model.index import FrozenIndex
 
 BUDGET = 128 * 2**20  # bytes; a matrix then has at most 32 MiB, which the allocator reuses instead of asking anew
 CUDA_BUDGET = 2**30
@@ -76,6 +78,24 @@ def rank_queries(
                 rows = some[at : at + most_rows]
                 _rank_chunk(scores, start, rows, group_of, queries, filtered, candidates, ranked)
     return ranked
+
+
+class Validator:
+    """Validation MRR, by which training chooses the best weights: protocol `all`, the same sample of queries each time.
+
+    Everything it needs is prepared once.
+    """
+
+    def __init__(self, dataset: Dataset, sample: int | None, device: torch.device | str = "cpu") -> None:
+        queries = queries_of(dataset, "valid")
+        self.queries = queries if sample is None else queries.sample(sample)
+        self.filtered = dataset.filter_graph()
+        self.candidates = [Candidates("all", dataset)]
+        self.graph = FrozenIndex(dataset.inference_graph("train"), device)
+
+    def __call__(self, scorer: Scorer) -> float:
+        ranks = rank_queries(scorer, self.queries, self.filtered, self.candidates)
+        return metrics(ranks["all"], self.queries.sides)[MRR]
 
 
 def rows_per_chunk(scorer: Scorer, num_entities: int, budget: int | None = None) -> int:

@@ -1,6 +1,5 @@
 """One evaluation as an object: the line of `results/*.jsonl`."""
 
-import json
 import subprocess
 import time
 from collections.abc import Sequence
@@ -40,9 +39,6 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "extra"}
         return {**plain, **self.extra}
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False)
 
     @property
     def label(self) -> str:

@@ -18,16 +18,40 @@ from torch import Tensor
 
 from hmem.config import MemoryConfig
 from hmem.errors import ConfigError
-from hmem.figures.shapes import SAME_ENTITIES, SAME_MEMORY, memory_size, shape_label
 from hmem.figures.tables import TableRow, Tables
 from hmem.memory.binding import make_binding
 from hmem.memory.superpose import Edges, superpose
 from hmem.model.untrained import random_vectors
 
+BINDINGS = {"tpr": "TPR", "cconv": "CConv", "hadamard": "Hadamard"}
+
+# The paper's simulation has entities of 100 and roles of 20 components: a memory of 2,000 numbers. The other bindings
+# get a memory of the same size, and one of the same entities.
+PAPER_TPR = MemoryConfig(binding="tpr", entity_dim=100, relation_dim=20)
+SAME_MEMORY = (
+    PAPER_TPR,
+    MemoryConfig(binding="cconv", entity_dim=2000, relation_dim=2000),
+    MemoryConfig(binding="hadamard", entity_dim=2000, relation_dim=2000),
+)
+SAME_ENTITIES = (
+    MemoryConfig(binding="cconv", entity_dim=100, relation_dim=100),
+    MemoryConfig(binding="hadamard", entity_dim=100, relation_dim=100),
+)
 NUM_ENTITIES, NUM_RELATIONS = 100, 10
 NUM_ROLES = 2 * NUM_RELATIONS  # the paper's twenty "relations" are roles here, two of each relation
 CONFIGS = SAME_MEMORY + SAME_ENTITIES
 COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
+
+
+def memory_size(config: MemoryConfig) -> int:
+    """How many numbers one memory has."""
+    return make_binding(config.binding).memory_dim(config.entity_dim, config.relation_dim)
+
+
+def shape_label(config: MemoryConfig) -> str:
+    """`TPR 100 × 20`, `CConv 2,000`: the binding and the components of its memory."""
+    sizes = f"{config.entity_dim:,} × {config.relation_dim:,}" if config.binding == "tpr" else f"{config.entity_dim:,}"
+    return f"{BINDINGS[config.binding]} {sizes}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -13,10 +13,12 @@ from hmem.evaluation.protocol import Protocol
 from hmem.figures.tables import TableRow
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.model.hmem import HMem, ModelScorer
+from hmem.model.build import ModelScorer, Network
+from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 
-Kind = Literal["explicit", "implicit", "baseline"]
+Kind = Literal["explicit", "implicit", "propagation", "baseline"]
+CURVE_COLUMNS = ("model", "kind", "protocol")  # that tell the curves of a table apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +42,15 @@ def curve_columns(dataset: str, graph: GraphName, curve: "Curve") -> TableRow:
     return {"dataset": dataset, "graph": graph, "protocol": curve.protocol, "model": curve.name, "kind": curve.kind}
 
 
-def compared_model(name: str, model: HMem, device: torch.device | str = "cpu") -> ComparedModel:
+def curve_of(key: tuple[str | int | float, ...]) -> dict[str, Any]:
+    """The fields of a curve, from its values in CURVE_COLUMNS."""
+    return dict(zip(("name", "kind", "protocol"), key, strict=True))
+
+
+def compared_model(name: str, model: Network, device: torch.device | str = "cpu") -> ComparedModel:
     """A trained model; nothing of it changes with the graph but the memories it assembles."""
-    return ComparedModel(name, model.config.kind, lambda graph: ModelScorer(model, FrozenIndex(graph, device)))
+    kind = model.config.kind if isinstance(model, HMem) else "propagation"
+    return ComparedModel(name, kind, lambda graph: ModelScorer(model, FrozenIndex(graph, device)))
 
 
 def compared_rules(dataset: Dataset) -> ComparedModel:

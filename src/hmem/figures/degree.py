@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
-from hmem.figures.compared_models import ComparedModel, Curve, Kind, curve_columns
+from hmem.figures.compared_models import CURVE_COLUMNS, ComparedModel, Curve, Kind, curve_columns, curve_of
 from hmem.figures.tables import TableRow, Tables, column, grouped, number
 from hmem.graph.dataset import Dataset, GraphName
 
@@ -108,20 +108,16 @@ class DegreeEffect:
     @classmethod
     def from_tables(cls, tables: Tables, num_queries: int) -> "DegreeEffect":
         """What these tables were made of."""
-        key_columns = ("model", "kind", "protocol")
-        six, lines = grouped(tables["degree-bins"], *key_columns), grouped(tables["degree-lines"], *key_columns)
+        six, lines = (grouped(tables[name], *CURVE_COLUMNS) for name in ("degree-bins", "degree-lines"))
         curves = []
-        for key, fine in grouped(tables["degree"], *key_columns).items():
-            name, kind, protocol = key
+        for key, fine in grouped(tables["degree"], *CURVE_COLUMNS).items():
             per_neighbor, per_doubling = (
                 FittedLine(**{name: number(line, column) for name, column in LINE_COLUMNS.items()})
                 for line in lines[key]
             )
             curves.append(
                 DegreeCurve(
-                    name=str(name),
-                    kind=cast(Kind, kind),
-                    protocol=cast(Protocol, protocol),
+                    **curve_of(key),
                     degree=column(fine, "degree"),
                     fine=Bins.from_rows(fine),
                     six=Bins.from_rows(six[key]),

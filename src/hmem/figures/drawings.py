@@ -12,13 +12,12 @@ import numpy as np
 from jaxtyping import Float
 
 from hmem.evaluation.protocol import Protocol
-from hmem.figures.capacity import NUM_ENTITIES, NUM_ROLES, Capacity
+from hmem.figures.capacity import NUM_ENTITIES, NUM_ROLES, Capacity, memory_size, shape_label
 from hmem.figures.compared_models import Kind
 from hmem.figures.degree import BINS, DegreeEffect, paper_row
 from hmem.figures.growth import GrowthEffect
 from hmem.figures.harmony_surface import HarmonySurfaces
 from hmem.figures.plotting import BLACK, BLUE, GRAY, GREEN, LIGHT, PALETTE, VERMILION, Picture
-from hmem.figures.shapes import memory_size, shape_label
 from hmem.figures.traversal import Traversal
 
 if TYPE_CHECKING:

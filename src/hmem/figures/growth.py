@@ -16,7 +16,7 @@ from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import queries_of
-from hmem.figures.compared_models import ComparedModel, Curve, Kind, curve_columns
+from hmem.figures.compared_models import CURVE_COLUMNS, ComparedModel, Curve, curve_columns, curve_of
 from hmem.figures.tables import TableRow, Tables, column, grouped
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.triples import Triples
@@ -51,7 +51,6 @@ class GrowthEffect:
     def from_tables(cls, tables: Tables, num_queries: int) -> "GrowthEffect":
         """What these tables were made of."""
         rows = tables["growth"]
-        curves = grouped(rows, "model", "kind", "protocol")
         (one_draw, *_) = grouped(rows, "model", "protocol", "draw").values()
         return cls(
             dataset=str(rows[0]["dataset"]),
@@ -60,13 +59,8 @@ class GrowthEffect:
             facts=column(one_draw, "facts").astype(np.int64),
             num_queries=num_queries,
             curves=tuple(
-                GrowthCurve(
-                    name=str(name),
-                    kind=cast(Kind, kind),
-                    protocol=cast(Protocol, protocol),
-                    mrr=column(mine, "mrr").reshape(-1, len(one_draw)),
-                )
-                for (name, kind, protocol), mine in curves.items()
+                GrowthCurve(**curve_of(key), mrr=column(mine, "mrr").reshape(-1, len(one_draw)))
+                for key, mine in grouped(rows, *CURVE_COLUMNS).items()
             ),
         )
 

@@ -17,7 +17,7 @@ from hmem.config import MemoryConfig
 from hmem.evaluation.evaluate import rank_queries
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import both_sides
-from hmem.figures.shapes import SAME_MEMORY, memory_size, shape_label
+from hmem.figures.capacity import SAME_MEMORY, memory_size, shape_label
 from hmem.figures.tables import TableRow, Tables
 from hmem.graph.dataset import Dataset
 from hmem.model.index import FrozenIndex

@@ -51,7 +51,13 @@ def split_heldout(triples: Int[np.ndarray, "n 3"], num_entities: int, heldout: i
     cuts = [2 * len(order) // 3, 2 * len(order) // 3 + len(order) // 6]
     observed, valid, test = (about_new[np.sort(part)] for part in np.split(order, cuts))
     split = GenSplit(heldout=chosen, train=triples[new_ends == 0], observed=observed, valid=valid, test=test)
-    _refuse_empty_parts(split)
+    sizes = {name: len(getattr(split, name)) for name in ("train", "observed", "valid", "test")}
+    empty = [name for name, size in sizes.items() if size == 0]
+    if empty:
+        facts = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        problem = f"{{option}} leaves no facts for {' and '.join(empty)} (facts: {facts})"
+        hint = "hold out more or fewer entities, or use a larger graph"
+        raise ConfigError(problem, option="heldout", found=heldout, hint=hint)
     return split
 
 
@@ -62,13 +68,3 @@ def _permutation(stream: np.random.PCG64, size: int) -> Int[np.ndarray, " size"]
     `Generator.permutation`; a seed in a paper or a bug report should mean the same split everywhere.
     """
     return np.argsort(stream.random_raw(size), kind="stable")
-
-
-def _refuse_empty_parts(split: GenSplit) -> None:
-    sizes = {name: len(getattr(split, name)) for name in ("train", "observed", "valid", "test")}
-    empty = [name for name, size in sizes.items() if size == 0]
-    if empty:
-        facts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        problem = f"{{option}} leaves no facts for {' and '.join(empty)} (facts: {facts})"
-        hint = "hold out more or fewer entities, or use a larger graph"
-        raise ConfigError(problem, option="heldout", found=len(split.heldout), hint=hint)

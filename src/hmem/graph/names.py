@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from hmem.errors import UnknownNameError, shown
+from hmem.errors import DataError, UnknownNameError, shown
 from hmem.graph.name_search import closest
 
 
@@ -73,10 +73,14 @@ class Names:
     def get(self, name: str) -> int | None:
         return self._ids.get(name)
 
-    def id_of(self, name: str) -> int:
+    def id_of(self, name: str, *, suggest: bool = True) -> int:
+        """The id of `name`. One that does not exist is an error, with those that may have been meant if `suggest`."""
+        if not isinstance(name, str):
+            problem = f"expected the name of one {self.kind} as text, received {name!r:.60} ({type(name).__name__})"
+            raise DataError(problem)
         found = self._ids.get(name)
         if found is None:
-            raise unknown_name(self.kind, name, self.closest(name))
+            raise unknown_name(self.kind, name, self.closest(name) if suggest else ())
         return found
 
     def ids_of(self, names: Sequence[str]) -> Int[np.ndarray, " n"]:

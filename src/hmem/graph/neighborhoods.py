@@ -1,6 +1,5 @@
 """The edges of every entity, which memories are made of, in an index that facts can be added to and removed from."""
 
-from bisect import bisect_left, insort
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,8 +41,8 @@ class Neighborhoods:
         self.num_relations = num_relations
         self.num_entities = len(offsets) - 1
         self._keys: Int[np.ndarray, " M"] | None = None  # owner · 2R + role of every base edge, made when asked for
-        self._added: dict[int, list[int]] = {}  # entity -> sorted packed edges
-        self._removed: dict[int, list[int]] = {}  # the same, for edges of the base
+        self._added: dict[int, set[int]] = {}  # entity -> packed edges
+        self._removed: dict[int, set[int]] = {}  # the same, for edges of the base
 
     @classmethod
     def build(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
@@ -100,6 +99,14 @@ class Neighborhoods:
         """Whether facts have come or gone since the index was built."""
         return bool(self._added or self._removed)
 
+    def changed(self) -> set[int]:
+        """The entities whose edges are not those that the index was built with."""
+        return {*self._added, *self._removed}
+
+    def built_roles(self, entity: int) -> Int[np.ndarray, " K"]:
+        """The roles of the edges that the index was built with."""
+        return self._base(entity)[0]
+
     @property
     def owners(self) -> Int[np.ndarray, " M"]:
         """The entity of every edge of the base."""
@@ -139,9 +146,10 @@ class Neighborhoods:
             return roles, fillers
         packed = (roles.astype(np.int64) << FILLER_BITS) | fillers
         if removed is not None:
-            packed = np.delete(packed, np.searchsorted(packed, removed))
+            packed = np.delete(packed, np.searchsorted(packed, list(removed)))
         if added is not None:
-            packed = np.insert(packed, np.searchsorted(packed, added), added)
+            new = np.sort(np.fromiter(added, np.int64, len(added)))
+            packed = np.insert(packed, np.searchsorted(packed, new), new)
         return (packed >> FILLER_BITS).astype(self.roles.dtype), (packed & (2**FILLER_BITS - 1)).astype(np.int32)
 
     def answers(self, entity: int, role: int) -> Int[np.ndarray, " K"]:
@@ -213,17 +221,17 @@ class Neighborhoods:
         return place < len(run) and int(run[place]) == filler
 
     def _has(self, entity: int, edge: int) -> bool:
-        if _contains(self._added.get(entity, ()), edge):
+        if edge in self._added.get(entity, ()):
             return True
-        return self._in_base(entity, edge) and not _contains(self._removed.get(entity, ()), edge)
+        return self._in_base(entity, edge) and edge not in self._removed.get(entity, ())
 
     def _add_edge(self, entity: int, edge: int) -> None:
         if not _discard(self._removed, entity, edge):
-            _include(self._added, entity, edge)
+            self._added.setdefault(entity, set()).add(edge)
 
     def _remove_edge(self, entity: int, edge: int) -> None:
         if not _discard(self._added, entity, edge):
-            _include(self._removed, entity, edge)
+            self._removed.setdefault(entity, set()).add(edge)
 
 
 def expand(low: Int[np.ndarray, " R"], counts: Int[np.ndarray, " R"]) -> tuple[Int[np.ndarray, " n"], ...]:
@@ -264,23 +272,12 @@ def _smallest_type(num_roles: int) -> type[np.signedinteger]:
     return np.int16 if num_roles <= np.iinfo(np.int16).max else np.int32
 
 
-def _contains(in_order: list[int] | tuple[()], edge: int) -> bool:
-    place = bisect_left(in_order, edge)
-    return place < len(in_order) and in_order[place] == edge
-
-
-def _include(overlay: dict[int, list[int]], entity: int, edge: int) -> None:
-    edges = overlay.setdefault(entity, [])
-    if not _contains(edges, edge):  # a self loop's two edges have different roles, so this is only a repeated call
-        insort(edges, edge)
-
-
-def _discard(overlay: dict[int, list[int]], entity: int, edge: int) -> bool:
+def _discard(overlay: dict[int, set[int]], entity: int, edge: int) -> bool:
     """Take the edge out if it is there; an entity without changes leaves no trace."""
-    edges = overlay.get(entity, [])
-    if not _contains(edges, edge):
+    edges = overlay.get(entity, set())
+    if edge not in edges:
         return False
-    edges.pop(bisect_left(edges, edge))
+    edges.remove(edge)
     if not edges:
         del overlay[entity]
     return True

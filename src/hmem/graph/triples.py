@@ -26,11 +26,6 @@ def as_triples(rows: object) -> Triples:
     return np.ascontiguousarray(np.asarray(rows, dtype=np.int32).reshape(-1, 3))
 
 
-def right_role(relation: Int[np.ndarray, "*n"], num_relations: int) -> Int[np.ndarray, "*n"]:
-    """The role under which the head remembers the tail."""
-    return relation + num_relations
-
-
 def mirror_role(role: Int[np.ndarray, "*n"], num_relations: int) -> Int[np.ndarray, "*n"]:
     """The role of the same fact seen from its other end."""
     return np.where(role < num_relations, role + num_relations, role - num_relations)

@@ -5,7 +5,8 @@
     kb.predict("dire_wolf.n.01", "_member_holonym", k=10)
 
 A fact that was added is on the disk and used by the next answer, here and in every other process that has the file
-open; nothing is trained for it. Without a model, facts are stored and listed all the same, and only answers fail.
+open; nothing is trained for it. Without a model of its own, the
+one that comes with hmem answers.
 """
 
 import os
@@ -16,9 +17,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
-from hmem.errors import ConfigError, DataError, NoModelError, UnknownNameError
+from hmem.errors import ConfigError, DataError, UnknownNameError
 from hmem.knowledge.explanation import Reasons
-from hmem.knowledge.model_link import ModelLink, attach, attach_hint
+from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
     Direction,
     Neighbor,
@@ -29,12 +30,12 @@ from hmem.knowledge.results import (
     Similar,
     Similars,
 )
-from hmem.knowledge.session import Session, no_name
+from hmem.knowledge.session import Session, whole
 from hmem.knowledge.store.as_dataset import table_of
 from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
-from hmem.knowledge.store.validation import check_facts
+from hmem.knowledge.store.validation import check_facts, check_name
 from hmem.model.checkpoint import Model, load
 from hmem.runs.device import resolve_device
 
@@ -123,7 +124,7 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         count = self.store.count()
-        model = "no model" if self.model_link is None else f"model {self.model_link.folder.name}"
+        model = "the bundled model" if self.model_link is None else f"model {self.model_link.folder.name}"
         return f"KnowledgeBase({str(self.path)!r}: {count['facts']:,} facts, {count['entities']:,} entities, {model})"
 
     # Changing what is stored
@@ -195,15 +196,14 @@ class KnowledgeBase:
                 yield self._session
             except UnknownNameError as error:
                 if suggest and error.option is not None and isinstance(error.found, str):
-                    error.suggestions = tuple(self._session.closest(error.option, error.found))
+                    live = self._session.live
+                    names = live.entities.names if error.option == "entity" else live.relations.names
+                    error.suggestions = tuple(names.closest(error.found))
                 raise
 
     def _joined(self) -> Session:
-        """A session with the attached model, or the present one if it has that model."""
-        link = self.model_link
-        if link is None:
-            hint = attach_hint("train one with hmem train --from, or use one that you have", self.path, "MODEL")
-            raise NoModelError("{path} has no model, and this needs one", path=self.path, hint=hint)
+        """A session with the attached model or the bundled one, or the present session if it has that model."""
+        link = self.model_link or ModelLink.bundled()
         if self._session is not None and self._session.model_link == link:
             return self._session
         return Session(self.store, link.load(self.store, self.device), link)
@@ -220,7 +220,7 @@ class KnowledgeBase:
         """
         question = Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
         with self.session() as session:
-            return Predictions(session.answer([question])[0])
+            return Predictions(*whole(session.answer_each([question])))
 
     def predict_many(
         self,
@@ -236,7 +236,7 @@ class KnowledgeBase:
             for entity, relation in _pairs(questions)
         ]
         with self.session() as session:
-            return Predictions(_numbered(session.answer(asked)))
+            return Predictions(_numbered(whole(session.answer_each(asked))))
 
     def predict_target(
         self,
@@ -311,9 +311,7 @@ class KnowledgeBase:
         return Neighbors(_numbered([self._neighbors(entity, limit) for entity in entities]))
 
     def _neighbors(self, entity: str, limit: int | None) -> list[Neighbor]:
-        if not isinstance(entity, str):
-            raise no_name("entity", entity)
-        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, entity, limit)]
+        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, check_name("entity", entity), limit)]
 
 
 def facts_of(store: Store, entity: str, limit: int | None) -> list[StoredFact]:

@@ -20,7 +20,6 @@ from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.session import Session
-from hmem.model.implicit import ImplicitMemory
 
 SAMPLE = 500  # facts that are ranked, of either age
 MUCH_NEW = 0.1  # share of the facts, as of those that are gone
@@ -55,6 +54,9 @@ class Drift:
             return f"Training again would pay: {unusable}."
         if self.new_facts + self.gone_facts == 0:
             return "Training again would not pay: no facts came after training."
+        if self.new_facts == self.facts and self.recent_mrr is not None:
+            said = f"{_facts(self.facts)}, which have an MRR of {self.recent_mrr:.3f} ({self.recent_ranked:,} ranked)"
+            return f"Training may pay: the model has seen none of the {said}."
         if self._has_fallen:
             return (
                 f"Training again would pay: older facts have an MRR of {self.older_mrr:.3f} by now "
@@ -140,7 +142,7 @@ def validation_mrr(session: Session) -> float | None:
 def _askable(session: Session, facts: Triples) -> Triples:
     """Facts of the store that the model can be asked for, from both ends and in its numbering."""
     usable = session.live.translate(facts)
-    if isinstance(session.saved.model.memory, ImplicitMemory):  # learned, so there is none for unseen entities
+    if session.saved.model.is_implicit:  # learned, so there is none for unseen entities
         return usable[(usable[:, [0, 2]] < session.live.num_trained).all(axis=1)]
     return usable
 

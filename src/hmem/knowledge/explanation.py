@@ -5,6 +5,9 @@ what was copied from stored facts, what was reached through neighbors in several
 gave (`dense`). Without it, it is the score −τ‖e_o − e_x‖² itself: what each stored fact adds to the match, what
 completing the memory adds, and the part that no fact decides (`rest`).
 
+A network that passes messages is asked again without a fact, or without those of a walk: a contribution is by how much
+the answer's share falls (`knowledge.counterfactual`). These do not sum to anything, and `Reasons.total` is None.
+
 A fact that is stored already is explained as if it were not: by the others.
 """
 
@@ -15,13 +18,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 
 from hmem.errors import EmptyNeighborhoodError
+from hmem.knowledge.counterfactual import Walk, log_p_without, tried
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Table, cell
 from hmem.knowledge.store.records import Names3
 from hmem.model.explain import Explanation, explain
 from hmem.model.explicit import ExplicitMemory
+from hmem.model.hmem import HMem
 from hmem.model.query import Query
 
 
@@ -34,6 +40,7 @@ class Reason:
     contribution: float
     weight: float | None = None  # how strongly the fact stands in the memory
     match: float | None = None  # what it adds to the dense score, where that is not the contribution itself
+    without: float | None = None  # the probability of the answer without these facts, where it was asked again
 
     @property
     def text(self) -> str:
@@ -50,7 +57,7 @@ class Reason:
 class Reasons(Table[Reason]):
     """The lines of one explanation, the strongest first."""
 
-    COLUMNS = ("kind", "text", "contribution", "weight", "match", "facts")
+    COLUMNS = ("kind", "text", "contribution", "weight", "match", "without", "facts")
 
     def __init__(
         self,
@@ -58,14 +65,14 @@ class Reasons(Table[Reason]):
         *,
         fact: Names3,
         score: float,
-        total: float,
+        total: float | None,
         probability: float | None,
         stored: bool,
     ) -> None:
         super().__init__(rows)
         self.fact = fact  # what is explained
         self.score = score  # as the model ranks it
-        self.total = total  # what the contributions sum to: e^score with the exact channel, the score without
+        self.total = total  # what the contributions sum to: e^score with the exact channel, the score without; or None
         self.probability = probability  # calibrated; None where the model is not
         self.stored = stored  # whether the fact is stored
 
@@ -83,7 +90,20 @@ class Reasons(Table[Reason]):
         return [name for name in super()._head() if name != "facts"]
 
 
-def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) -> tuple[Explanation, Ranked, bool]:
+@dataclass(frozen=True, eq=False, slots=True)
+class Removed:
+    """An answer asked for again without some facts each time."""
+
+    score: float
+    log_p: float
+    walks: list[Walk]  # the edges that were hidden
+    log_p_without: Float[np.ndarray, " n"]
+    rank_without: Int[np.ndarray, " n"]
+
+
+def explain_answer(
+    predictor: Predictor, entity: int, role: int, answer: int
+) -> tuple[Explanation | Removed, Ranked, bool]:
     """Take one score apart, with the fact left out of the graph if it is stored; the answer judged; whether it is."""
     live, fact = predictor.live, predictor.fact(entity, role, answer)
     stored = live.graph.contains(*fact)
@@ -95,15 +115,35 @@ def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) ->
                 "model was trained with, so it cannot be an answer yet and there is nothing to explain",
                 hint="add one first",
             )
-        index, vectors = predictor.index()
-        parts = explain(predictor.model, index, entity, role, answer, vectors)
-    return parts, judged, stored
+        model = predictor.model
+        if isinstance(model, HMem):
+            index, vectors = predictor.index()
+            return explain(model, index, entity, role, answer, vectors), judged, stored
+        walks = tried(live.graph, entity, answer)
+        without = log_p_without(predictor, entity, role, answer, walks)
+        return Removed(float(judged.scores[0]), float(judged.log_p[0]), walks, *without), judged, stored
+
+
+def reasons_by_removal(predictor: Predictor, parts: Removed, without: Sequence[float | None]) -> list[Reason]:
+    """A line for each fact or walk, that which matters most first; `without` are the probabilities that were left."""
+    shares = np.exp(parts.log_p_without)
+    lines = [
+        Reason(
+            kind="fact" if len(walk) == 1 else "path",
+            facts=tuple(predictor.named(*edge) for edge in walk),
+            contribution=float(np.exp(parts.log_p) - share),
+            without=float(share) if left is None else left,
+        )
+        for walk, share, left in zip(parts.walks, shares, without, strict=True)
+    ]
+    return sorted(lines, key=lambda line: (-line.contribution, len(line.facts)))
 
 
 def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Reason]:
     """The lines of an explanation, the strongest first and those that speak of no single fact last."""
-    is_exact = predictor.model.exact is not None
-
+    model = predictor.model
+    assert isinstance(model, HMem)
+    is_exact = model.exact is not None
     columns = (parts.roles, parts.fillers, parts.weights, parts.matches, parts.copied)
     lines = [
         Reason(
@@ -120,10 +160,10 @@ def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Re
         steps = [step for step in zip([entity, *nodes], roles, nodes, strict=False) if step[1] >= 0]
         lines.append(Reason(kind="path", facts=tuple(predictor.named(*step) for step in steps), contribution=reached))
     lines.sort(key=lambda line: (-line.contribution, -(line.match or 0.0)))
-    if predictor.model.config.stiffness < math.inf:
+    if model.config.stiffness < math.inf:
         added, within = (0.0, parts.completion) if is_exact else (parts.completion, None)
         lines.append(Reason(kind="completion", facts=(), contribution=added, match=within))
-    if predictor.model.readout is not None and not is_exact:
+    if model.readout is not None and not is_exact:
         lines.append(Reason(kind="usual", facts=(), contribution=parts.usual))
     if is_exact:
         lines.append(Reason(kind="dense", facts=(), contribution=parts.dense_share, match=parts.dense_score))
@@ -135,12 +175,13 @@ def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Re
 @torch.inference_mode()
 def memory_weights(predictor: Predictor, entity: int, role: int) -> dict[Names3, float]:
     """How strongly each fact of an entity stands in its memory when a role is asked; none for learned memories."""
-    memory = predictor.model.memory
-    if not isinstance(memory, ExplicitMemory):
+    model = predictor.model
+    if not isinstance(model, HMem) or not isinstance(model.memory, ExplicitMemory):
         return {}
-    index, vectors = predictor.index()
+    memory, (index, vectors) = model.memory, predictor.index()
+    assert vectors is not None
     query = Query(*(torch.tensor([value], device=index.device) for value in (entity, role)))
-    attended = memory.attend(query, index, predictor.model.identify(query, vectors), vectors)
+    attended = memory.attend(query, index, model.identify(query, vectors), vectors)
     columns = attended.edges.roles.tolist(), attended.edges.fillers.tolist(), attended.weights.tolist()
     weights: dict[Names3, float] = {}
     for edge_role, filler, weight in zip(*columns, strict=True):

@@ -49,12 +49,12 @@ class LiveGraph:
     touched: set[int] | None  # the entities whose facts have changed since this was emptied; None for all entities
     _last: int  # the highest number of an entity that has facts
 
-    def __init__(self, store: Store, trained: Vocabulary) -> None:
-        self.store = store
+    def __init__(self, store: Store, trained: Vocabulary, *, takes_new_relations: bool = False) -> None:
+        self.store, self.takes_new_relations = store, takes_new_relations
         self.entities = Numbering(trained.entities)
         self.relations = Numbering(trained.relations)
         self.num_trained = self.entities.num_trained  # E, how many entities the model has a vector for
-        self.num_relations = self.relations.num_trained  # R, how many relations the model was trained with
+        self.num_relations = self.relations.num_trained  # R, how many relations the model can use
         self._load()
 
     @property
@@ -69,7 +69,8 @@ class LiveGraph:
             return
         seen = len(self.entities.of_store), len(self.relations.of_store)
         changes = self.store.changes_since(self.moment, *seen)
-        if len(changes.added) + len(changes.removed) > MOST_ONE_BY_ONE:
+        is_new_relation = self.takes_new_relations and len(changes.relations) > 0  # which changes every role's number
+        if is_new_relation or len(changes.added) + len(changes.removed) > MOST_ONE_BY_ONE:
             self._load()
             return
         self._extend(changes)
@@ -117,6 +118,8 @@ class LiveGraph:
         seen = len(self.entities.of_store), len(self.relations.of_store)
         changes = self.store.changes_since(0, *seen)
         self._extend(changes)
+        if self.takes_new_relations:
+            self.num_relations = len(self.relations.names)
         facts = self.translate(changes.added)
         self.graph = Neighborhoods.build(facts, len(self.entities.names), self.num_relations)
         self._last = int(facts[:, [0, 2]].max()) if len(facts) else -1

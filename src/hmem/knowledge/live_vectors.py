@@ -25,8 +25,7 @@ from hmem.model.index import LiveIndex
 from hmem.model.placing import can_place_by_roles, place, place_by_roles
 from hmem.model.vectors import Vectors
 
-MANY = 16  # unseen entities from which on it pays to place them together
-AT_ONCE = 512
+AT_ONCE = 512  # unseen entities that are placed together
 MOST_BAGS = 8  # roles of an unseen entity; longer sums may be added in another order when there are many of them
 ALIGNMENT = 16  # floats: every row starts where a tensor of its own would, since that too can change how sums are made
 
@@ -60,12 +59,8 @@ class LiveVectors:
             blocks = -(-(width - self.live.num_trained) // BLOCK)
             self._make_room(self.live.num_trained + BLOCK * (1 << (blocks - 1).bit_length()))
         stale = self._stale()
-        if len(stale) < MANY:
-            for entity in stale:
-                self._update(entity)
-        else:
-            for start in range(0, len(stale), AT_ONCE):
-                self._update_many(stale[start : start + AT_ONCE])
+        for start in range(0, len(stale), AT_ONCE):
+            self._update(stale[start : start + AT_ONCE])
         placed = None if width == self.live.num_trained and self._is_trained.all() else self._placed[:width]
         self._current = Vectors(self._rows[:width], self._trained.roles, placed, self._lengths[:width])
         return self._current
@@ -91,43 +86,19 @@ class LiveVectors:
         self._placed[self.live.num_trained :] = False
         return [*np.flatnonzero(~self._is_trained).tolist(), *self.live.unseen().tolist()]
 
-    def _update(self, entity: int) -> None:
-        vector = self._place(entity) if self.live.has_facts(entity) else None
-        self._placed[entity] = vector is not None
-        if vector is None:
-            self._rows[entity].zero_()
-        else:
-            self._rows[entity] = vector
-        self._lengths[entity] = self._rows[entity].square().sum()
-
-    def _update_many(self, entities: list[int]) -> None:
-        """The same for many, some ten times quicker for each."""
+    def _update(self, entities: list[int]) -> None:
+        """Read the rows of these entities off their facts."""
         ids = torch.tensor(entities, device=self.model.device)
-        edges = self._edges(ids)
-        near = self._near(edges)
+        edges = LiveIndex(self.live.graph, self.live.width, self.model.device).lookup(ids)
+        is_listed = edges.fillers < self.live.num_trained
+        is_trained = self.model.is_trained.index_select(0, edges.fillers.clamp_max(self.live.num_trained - 1))
+        near = edges.select(is_listed & is_trained)  # which lead to entities that training placed
         rows, placed = place_each(self.model, near, self._trained), near.degree > 0
         if self._can_place_by_roles:
             rows = torch.where(placed[:, None], rows, place_by_roles(self.model, edges))
             placed = edges.degree > 0
         self._rows[ids], self._placed[ids] = rows, placed
         self._lengths[ids] = torch.stack([row.sum() for row in rows.square()])
-
-    def _place(self, entity: int) -> Float[Tensor, " de"] | None:
-        """Where the entity's facts put it; None if they cannot."""
-        edges = self._edges(torch.tensor([entity], device=self.model.device))
-        near = self._near(edges)
-        if len(near.query):
-            return place(self.model, near, self._trained)[0]
-        return place_by_roles(self.model, edges)[0] if self._can_place_by_roles and len(edges.query) else None
-
-    def _edges(self, entities: Int[Tensor, " B"]) -> Edges:
-        return LiveIndex(self.live.graph, self.live.width, self.model.device).lookup(entities)
-
-    def _near(self, edges: Edges) -> Edges:
-        """The edges that lead to entities that training placed."""
-        is_listed = edges.fillers < self.live.num_trained
-        is_trained = self.model.is_trained.index_select(0, edges.fillers.clamp_max(self.live.num_trained - 1))
-        return edges.select(is_listed & is_trained)
 
     def _make_room(self, capacity: int) -> None:
         """Rows for more unseen entities, all empty; made seldom, since twice as many blocks are made each time."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from hmem.errors import CheckpointError, Hint, StoreError
 from hmem.knowledge.store.as_dataset import split_moment
 from hmem.knowledge.store.store import Store
-from hmem.model.checkpoint import Model, load
+from hmem.model.checkpoint import BUNDLED, Model, load
 from hmem.runs.folder import read_run
 
 FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # those that decide the answers
@@ -37,6 +37,11 @@ class ModelLink:
             moment=int(moment or 0),
             trained_until=int(trained_until or 0),
         )
+
+    @classmethod
+    def bundled(cls) -> "ModelLink":
+        """The model that comes with hmem and answers where none is attached."""
+        return cls(folder=BUNDLED, checksum=checksum_of(BUNDLED), moment=0, trained_until=0)
 
     def load(self, store: Store, device: str) -> Model:
         """The model, if it is still the one that was attached."""

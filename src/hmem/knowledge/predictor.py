@@ -19,17 +19,21 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from hmem.errors import NonFiniteError
+from hmem.graph.triples import mirror_role
 from hmem.knowledge.live_graph import LiveGraph
+from hmem.knowledge.live_links import LiveLinks
 from hmem.knowledge.live_vectors import LiveVectors
 from hmem.knowledge.store.records import Names3
+from hmem.model.build import Network
 from hmem.model.hmem import HMem
-from hmem.model.implicit import ImplicitMemory
 from hmem.model.index import LiveIndex
+from hmem.model.propagation import Propagation
 from hmem.model.query import NO_TARGET, Query
 from hmem.model.vectors import Vectors
 
 MOST_SCORES = 8_000_000  # questions × candidates in one pass through the model: 32 MB
 MOST_EDGES = 250_000  # of the asked entities, in one pass
+MOST_ALIKE = 200  # entities with shared facts that are compared in full
 Ids = Int[np.ndarray, " B"]  # entities or roles, one for each question
 Answers = Int[np.ndarray, " n"]  # to one question, by number
 
@@ -50,10 +54,14 @@ class Ranked:
 class Predictor:
     """A model, the facts of this moment and a vector for every entity in them; used through a `Session`."""
 
-    def __init__(self, model: HMem, live: LiveGraph) -> None:
+    def __init__(self, model: Network, live: LiveGraph) -> None:
         self.model, self.live = model.eval(), live
-        self.vectors = LiveVectors(model, live)
-        self.num_relations = live.num_relations
+        self.vectors = LiveVectors(model, live) if isinstance(model, HMem) else None
+        self.links = LiveLinks(live, model.device) if isinstance(model, Propagation) else None
+
+    @property
+    def num_relations(self) -> int:
+        return self.live.num_relations
 
     @torch.inference_mode()
     def best(
@@ -115,12 +123,18 @@ class Predictor:
         The facts that give the `targets` are withheld. A score of −∞ says that nothing speaks for a candidate.
         """
         columns = (entities, roles) if targets is None else (entities, roles, targets)
-        for rows in self._chunks(entities, self.live.width):
+        start = 0
+        while start < len(entities):
             index, vectors = self.index()  # each time: between two passes a fact may have been left out for a while
+            size = self.model.config.dim if isinstance(self.model, Propagation) else 1  # numbers for a candidate
+            most = max(1, MOST_SCORES // max(1, index.num_fillers * size))
+            edges = self.live.graph.degrees(entities[start : start + most].astype(np.int64)).cumsum()
+            rows = slice(start, start + max(1, int(np.searchsorted(edges, MOST_EDGES, side="right"))))
             query = Query(*(torch.from_numpy(part[rows].astype(np.int64)).to(index.device) for part in columns))
             with torch.inference_mode():
                 scores, log_alone = self.model.scores_and_log_alone(query, index, vectors)
             yield rows, scores, log_alone
+            start = rows.stop
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
@@ -128,15 +142,15 @@ class Predictor:
         """The same for each question, by its place, without the stored fact that gives its target; in any order.
 
         With NO_TARGET as its target a question is asked as it is. A model can withhold a fact from the memory that is
-        asked. But where training did not place both ends, the fact also helped to place them; then it is taken out of
-        the graph for a while.
+        asked. But where training did not place both ends, the fact also helped to place them; and where roles meet only
+        because of it, it changes what they mean. Then it is taken out of the graph for a while.
         """
-        ends, has = zip(entities.tolist(), targets.tolist(), strict=True), self.vectors.is_trained
-        trained = np.array([end == NO_TARGET or (has(entity) and has(end)) for entity, end in ends], dtype=bool)
-        easy = np.flatnonzero(trained)
+        asked = zip(entities.tolist(), roles.tolist(), targets.tolist(), strict=True)
+        can_withhold = np.array([each[2] == NO_TARGET or self._can_withhold(*each) for each in asked], dtype=bool)
+        easy = np.flatnonzero(can_withhold)
         for rows, scores, log_alone in self.passes(entities[easy], roles[easy], targets[easy]):
             yield from zip(easy[rows].tolist(), scores, log_alone, strict=True)
-        for place in np.flatnonzero(~trained).tolist():
+        for place in np.flatnonzero(~can_withhold).tolist():
             one = slice(place, place + 1)
             with self.live.without(*self.fact(int(entities[place]), int(roles[place]), int(targets[place]))):
                 ((_, scores, log_alone),) = self.passes(entities[one], roles[one])
@@ -144,7 +158,12 @@ class Predictor:
 
     @torch.inference_mode()
     def similar(self, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """The k entities whose vectors point most nearly the same way, and the cosines of the angles between."""
+        """The k entities whose vectors point most nearly the same way, and the cosines of the angles between.
+
+        Where entities have no vectors, theirs are the facts they share, each the heavier the fewer share it.
+        """
+        if self.vectors is None:
+            return self._alike(entity, k)
         vectors = self.vectors.current()
         rows, vector = vectors.entities, vectors.entities[entity]
         tiny = torch.finfo(rows.dtype).tiny
@@ -168,14 +187,62 @@ class Predictor:
         head, relation, tail = self.fact(entity, role, answer)
         return entities[head], relations[relation], entities[tail]
 
-    def index(self) -> tuple[LiveIndex, Vectors]:
+    def index(self) -> tuple[LiveIndex, Vectors | None]:
         """The edges and the vectors of this moment, as a model takes them."""
+        if self.vectors is None:
+            assert self.links is not None
+            links = self.links.current()
+            return LiveIndex(self.live.graph, links.num_entities, self.model.device, links), None
         vectors = self.vectors.current()
         return LiveIndex(self.live.graph, len(vectors.entities), self.model.device), vectors
 
+    def is_candidate(self, entity: int) -> bool:
+        """Whether the entity can be an answer at all: training gave it a vector, or it has facts."""
+        return self.live.has_facts(entity) or (self.vectors is not None and self.vectors.is_trained(entity))
+
+    def num_candidates(self) -> int:
+        """How many entities can be answers at this moment."""
+        if self.links is not None:
+            return int((self.links.current().degree > 0).sum())
+        placed = None if self.vectors is None else self.vectors.current().placed
+        return self.live.width if placed is None else int(placed.sum())
+
+    def _can_withhold(self, entity: int, role: int, target: int) -> bool:
+        """Whether a fact can be withheld from a question without taking it out of the graph; see `withheld`."""
+        if self.vectors is not None:
+            return self.vectors.is_trained(entity) and self.vectors.is_trained(target)
+        assert self.links is not None
+        self.links.current()
+        return not (self.model.takes_new_relations and self.links.decide_meetings([self.fact(entity, role, target)]))
+
+    def _alike(self, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Entities by the cosine of their facts, where a fact is a role and its filler, 1/√(how many share it)."""
+        graph, R = self.live.graph, self.num_relations
+        shared = np.zeros(max(graph.num_entities, 1))
+        roles, fillers = graph.edges_of(entity)
+        own = 0.0
+        for role, filler in zip(mirror_role(roles, R).tolist(), fillers.tolist(), strict=True):
+            others = graph.answers(filler, role)
+            own += 1 / len(others)
+            shared[others] += 1 / len(others)
+        shared[entity] = 0.0
+        near = np.argsort(-shared, kind="stable")[: max(k, MOST_ALIKE)]
+        near = near[shared[near] > 0]
+        lengths = [self._fact_length(each) for each in near.tolist()]
+        cosines = shared[near] / np.sqrt(own * np.array(lengths)) if len(near) else np.empty(0)
+        order = np.lexsort((near, -cosines))[:k]
+        return near[order], cosines[order]
+
+    def _fact_length(self, entity: int) -> float:
+        """The squared length of an entity's facts as a vector."""
+        graph, R = self.live.graph, self.num_relations
+        roles, fillers = graph.edges_of(entity)
+        pairs = zip(mirror_role(roles, R).tolist(), fillers.tolist(), strict=True)
+        return sum(1 / len(graph.answers(filler, role)) for role, filler in pairs)
+
     def is_askable(self, entity: int) -> bool:
         """Whether a question can be asked about the entity: learned memories need training, others need facts."""
-        if isinstance(self.model.memory, ImplicitMemory):
+        if self.model.is_implicit:
             return entity < self.live.num_trained
         return self.live.has_facts(entity)
 
@@ -222,17 +289,6 @@ class Predictor:
             return 0.0
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0
-
-    def _chunks(self, entities: Ids, width: int) -> Iterator[slice]:
-        """Runs of questions that one pass has room for; at least one in each."""
-        edges = self.live.graph.degrees(entities.astype(np.int64))
-        most = max(1, MOST_SCORES // max(1, width))
-        start = 0
-        while start < len(entities):
-            fitting = int(np.searchsorted(np.cumsum(edges[start : start + most]), MOST_EDGES, side="right"))
-            stop = min(len(entities), start + max(1, min(most, fitting)))
-            yield slice(start, stop)
-            start = stop
 
 
 def unjudged(answers: Int[np.ndarray, " n"], stored: Bool[np.ndarray, " n"] | bool) -> Ranked:

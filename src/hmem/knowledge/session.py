@@ -9,7 +9,6 @@ import numpy as np
 
 from hmem.errors import (
     ConfigError,
-    DataError,
     EmptyNeighborhoodError,
     Hint,
     HMemError,
@@ -17,8 +16,14 @@ from hmem.errors import (
     shown,
 )
 from hmem.evaluation.calibration import Calibration
-from hmem.graph.names import Names, unknown_name
-from hmem.knowledge.explanation import Reasons, explain_answer, memory_weights, reasons_of
+from hmem.knowledge.explanation import (
+    Reasons,
+    Removed,
+    explain_answer,
+    memory_weights,
+    reasons_by_removal,
+    reasons_of,
+)
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.missing import missing_facts
 from hmem.knowledge.model_link import ModelLink
@@ -27,7 +32,6 @@ from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
-from hmem.model.implicit import ImplicitMemory
 
 
 class _Asked(NamedTuple):
@@ -48,21 +52,29 @@ class Session:
     def __init__(self, store: Store, saved: Model, link: ModelLink) -> None:
         self.model_link = link
         self.saved = saved
-        self.live = LiveGraph(store, saved.vocab)
+        self.live = LiveGraph(store, saved.vocab, takes_new_relations=saved.model.takes_new_relations)
         self.predictor = Predictor(saved.model, self.live)
-        self._is_implicit = isinstance(saved.model.memory, ImplicitMemory)
+        self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
         self.calibration = None if calibration is None else Calibration.from_dict(calibration)
 
-    def answer(self, questions: Sequence[Question]) -> list[list[Prediction]]:
-        """The best answers to each question, all in one pass."""
-        return whole(self.answer_each(questions))
-
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
-        """The same, where a question that cannot be answered has its error instead and the others their answers."""
+        """The best answers to each question, all in one pass; one that cannot be answered has its error instead."""
         asked = [self._asked(question) for question in questions]
-        found = self._best([each for each in dict.fromkeys(asked) if isinstance(each, _Asked)])
-        return [found[each] if isinstance(each, _Asked) else each for each in asked]
+        different = [each for each in dict.fromkeys(asked) if isinstance(each, _Asked)]
+        entities, roles = np.array([each[:2] for each in different], dtype=np.int64).reshape(-1, 2).T
+        k, rooms = [each.k for each in different], [each.room for each in different]
+        try:
+            ranked = zip(different, self.predictor.best(entities, roles, k, rooms), strict=True)
+        except HMemError as error:  # of one of them: in one pass for each
+            if len(different) > 1:
+                return [found for question in questions for found in self.answer_each([question])]
+            return [error if isinstance(each, _Asked) else each for each in asked]
+        answers = {
+            each: self._predictions(np.full(len(found.ranks), each.entity), np.full(len(found.ranks), each.role), found)
+            for each, found in ranked
+        }
+        return [answers[each] if isinstance(each, _Asked) else each for each in asked]
 
     def judge(self, facts: Sequence[Names3], direction: str) -> list[Prediction]:
         """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
@@ -73,7 +85,7 @@ class Session:
     def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
         """The k relations that would best hold from head to tail."""
         k = _counted(k)
-        facts = [(head, relation, tail) for relation in self.saved.vocab.relations]
+        facts = [(head, relation, tail) for relation in self.live.relations.names.to_list()[: self.live.num_relations]]
         judged = self.judge(facts, "tail")
         kept = [each for each in judged if not (new_only and each.stored) and each.score > -np.inf]
         kept.sort(key=lambda each: -each.score)
@@ -90,7 +102,8 @@ class Session:
         """The k entities most like this one."""
         k = _counted(k)
         asked = self.entity(entity)
-        if not self.predictor.vectors.is_placed(asked):
+        vectors = self.predictor.vectors
+        if not (self.live.has_facts(asked) if vectors is None else vectors.is_placed(asked)):
             if not self.live.has_facts(asked):
                 raise self._no_facts(asked)
             raise EmptyNeighborhoodError(
@@ -108,14 +121,28 @@ class Session:
         entity, role, answer = self._fact(head, relation, tail, direction)
         parts, judged, stored = explain_answer(self.predictor, entity, role, answer)
         judged = replace(judged, stored=np.array([stored]))  # it was judged while the fact was left out
+        total: float | None = None
+        if isinstance(parts, Removed):
+            reasons = reasons_by_removal(self.predictor, parts, self._left(entity, role, judged, parts))
+        else:
+            reasons = reasons_of(self.predictor, entity, parts)
+            total = float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score
         return Reasons(
-            reasons_of(self.predictor, entity, parts),
+            reasons,
             fact=(head, relation, tail),
             score=parts.score,
-            total=float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score,
+            total=total,
             probability=self._probabilities(np.array([entity]), np.array([role]), judged)[0][0],
             stored=stored,
         )
+
+    def _left(self, entity: int, role: int, judged: Ranked, parts: Removed) -> list[float | None]:
+        """The probabilities of an answer that is asked for without some facts."""
+        count = len(parts.walks)
+        ranks, scores = parts.rank_without, np.zeros(count)
+        stored, lead = np.repeat(judged.stored, count), np.repeat(judged.lead_log_p, count)
+        ranked = Ranked(ranks, scores, parts.log_p_without, stored, ranks == 1, ranks, lead)
+        return [shown for shown, _ in self._probabilities(np.full(count, entity), np.full(count, role), ranked)]
 
     def memory_weights(self, entity: str, relation: str, direction: str) -> dict[Names3, float]:
         """How strongly each fact of an entity stands in its memory when the relation is asked for."""
@@ -129,11 +156,11 @@ class Session:
 
     def entity(self, name: str) -> int:
         """The number of an entity."""
-        return _number(self.live.entities.names, name)
+        return self.live.entities.names.id_of(name, suggest=False)
 
     def subject(self, name: str) -> int:
         """The number of an entity that a question is about."""
-        entity = self.entity(name)
+        entity = self.live.entities.names.id_of(name, suggest=False)
         if not self._is_implicit and not self.live.has_facts(entity):
             raise self._no_facts(entity)
         if self._is_implicit and entity >= self.live.num_trained:
@@ -145,7 +172,7 @@ class Session:
 
     def role(self, relation: str, direction: str) -> int:
         """The number of the role that stands for a relation asked from one end."""
-        number = _number(self.live.relations.names, relation)
+        number = self.live.relations.names.id_of(relation, suggest=False)
         if number >= self.live.num_relations:
             problem = f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came'
             raise UntrainedRelationError(
@@ -155,17 +182,12 @@ class Session:
             raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
         return number + self.live.num_relations if direction == "tail" else number
 
-    def closest(self, kind: str, name: str) -> list[str]:
-        """A few names like one that is not there."""
-        names = self.live.entities.names if kind == "entity" else self.live.relations.names
-        return names.closest(name)
-
     def _fact(self, head: str, relation: str, tail: str, direction: str) -> tuple[int, int, int]:
         """The asked entity, the role and the answer of a fact that is asked for from one end."""
         role = self.role(relation, direction)
         asked, other = (head, tail) if direction == "tail" else (tail, head)
         entity, answer = self.subject(asked), self.entity(other)
-        if not self.predictor.vectors.is_trained(answer) and not self.live.has_facts(answer):
+        if not self.predictor.is_candidate(answer):
             raise self._no_facts(answer)
         return entity, role, answer
 
@@ -191,20 +213,6 @@ class Session:
             return _Asked(entity, self.role(question.relation, question.direction), k, room)
         except HMemError as error:
             return error
-
-    def _best(self, asked: Sequence[_Asked]) -> dict[_Asked, list[Prediction] | HMemError]:
-        """The answers to questions that differ, in one pass; if that fails, in one pass for each."""
-        entities, roles = np.array([each[:2] for each in asked], dtype=np.int64).reshape(-1, 2).T
-        try:
-            ranked = self.predictor.best(entities, roles, [each.k for each in asked], [each.room for each in asked])
-        except HMemError as error:
-            if len(asked) == 1:
-                return {asked[0]: error}
-            return {each: found for each in asked for found in self._best([each]).values()}
-        return {
-            each: self._predictions(np.full(len(found.ranks), each.entity), np.full(len(found.ranks), each.role), found)
-            for each, found in zip(asked, ranked, strict=True)
-        }
 
     def _predictions(self, entities: Ids, roles: Ids, ranked: Ranked) -> list[Prediction]:
         """The facts that answers state, each given to the question of one entity."""
@@ -244,20 +252,6 @@ def whole(found: Iterable[list[Prediction] | HMemError]) -> list[list[Prediction
             raise each
         answers.append(each)
     return answers
-
-
-def no_name(kind: str, name: object) -> DataError:
-    """An error that says what was given instead of a name."""
-    return DataError(f"expected the name of one {kind} as text, received {name!r:.60} ({type(name).__name__})")
-
-
-def _number(names: Names, name: object) -> int:
-    if not isinstance(name, str):
-        raise no_name(names.kind, name)
-    number = names.get(name)
-    if number is None:
-        raise unknown_name(names.kind, name)
-    return number
 
 
 def _counted(k: object) -> int:

@@ -3,8 +3,10 @@
     M_v    = Σ_{(s, r, v)} ρ_r ⊙ h_s                superposed Hadamard bindings, one for each edge into v
     h'_v   = h_v + ReLU(LN(A·[mean, std of the bindings] · {1, log-degree, 1/log-degree} + B·h_v))
 
-States are (N, B, D): every entity has one for each of the B questions. An edge that must not be seen has the role Q,
-whose vector is zero, and does not count in the degrees: otherwise the answer is the entity with one edge too many.
+States are (N, B, D): every entity has one for each of the B questions, and it stays zero until a walk from the asked
+entity arrives. In training an edge that must not be seen has the role Q, whose vector is zero, and does not count in
+the degrees: otherwise the answer is the entity with one edge too many. Afterwards the edges into some entities are
+patched: those that came or went since the graph was built, and those that a question must be answered without.
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import embedding_bag, layer_norm
+from torch.nn.functional import embedding_bag, layer_norm, pad
 
 try:
     from hmem.memory.propagation_kernels import fused_step
@@ -25,7 +27,8 @@ EPSILON = 1e-6  # the least variance
 CHUNK = 64  # edges that one program of a GPU sums
 PARTS = 7  # matrices of a step: mean and std, each plain, times and over the degree scale; and the entity's own state
 MOST_CELLS = 20_000_000  # of the table from which the meetings of roles are counted, at a time
-FEW = 0.2  # share of the entities up to which only edges from those that a walk has reached are looked at
+FEW = 0.3  # share of the edges up to which only those out of entities that a walk has reached are looked at
+FUSED = (16, 32)  # dimensions that the kernels take
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,6 +60,33 @@ class Chunks:
         return cls(start, stop, node, slot, hubs.int())
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Patch:
+    """The edges into some entities, in the place of those that the graph was built with."""
+
+    targets: Int[Tensor, " T"]  # in order
+    row: Int[Tensor, " n"]  # which of the targets an edge leads to, in order
+    source: Int[Tensor, " n"]
+    role: Int[Tensor, " n"]
+    keep: Bool[Tensor, "n B"] | None = None  # which questions see the edge; None for all
+
+    @property
+    def degree(self) -> Float[Tensor, "T _"]:
+        """How many edges lead to each target, in each question if it matters."""
+        seen = torch.ones(len(self.row), 1, device=self.row.device) if self.keep is None else self.keep.float()
+        return seen.new_zeros(len(self.targets), seen.shape[1]).index_add(0, self.row, seen)
+
+    def sums(
+        self, states: Float[Tensor, "n B D"], roles: Float[Tensor, "Q B D"]
+    ) -> tuple[Float[Tensor, "T B D"], Float[Tensor, "T B D"]]:
+        """The sum of the bindings that reach each target, and of their squares; `states` are those of the sources."""
+        bound = states * roles.index_select(0, self.role)
+        if self.keep is not None:
+            bound = bound.where(self.keep[:, :, None], 0.0)
+        nothing = bound.new_zeros(len(self.targets), *bound.shape[1:])
+        return nothing.index_add(0, self.row, bound), nothing.index_add(0, self.row, bound * bound)
+
+
 class Links:
     """Every edge of a graph in the orders that a step and its gradient need; both directions of a fact are edges."""
 
@@ -65,26 +95,42 @@ class Links:
         num_roles: int,
     ) -> None:  # fmt: skip
         order = torch.argsort(target * num_entities + source)  # by target, and all edges of a pair side by side
-        self.num_entities, self.num_roles = num_entities, num_roles
+        self.num_entities = self.num_built = num_entities  # a patched graph may have more than it was built with
+        self.num_roles = num_roles
         self.source, self.target = source[order].int(), target[order].int()
         self.role = role[order].int()
         self.pair = target[order] * num_entities + source[order]
-        self.into = Chunks.of(self.target, num_entities)
         self._by_source = torch.argsort(self.source, stable=True)
         self._by_role = torch.argsort(self.role, stable=True)
-        self.out_of = Chunks.of(self.source[self._by_source], num_entities)
-        along = Chunks.of(self.role[self._by_role], num_roles)
-        self.along = along
+        self.into, self.out_of, self.along = (
+            Chunks.of(self.target, num_entities),
+            Chunks.of(self.source[self._by_source], num_entities),
+            Chunks.of(self.role[self._by_role], num_roles),
+        )
         self.target_by_source, self.role_by_source = self.target[self._by_source], self.role[self._by_source]
         self.source_by_role, self.target_by_role = self.source[self._by_role], self.target[self._by_role]
         self.role_by_role = self.role[self._by_role]
+        self.patch: Patch | None = None
+        self.degree_built = torch.empty(0)  # without a patch
         self._count()
 
     def _count(self) -> None:
-        kept = (self.role < self.num_roles).float()
-        self.degree = torch.zeros(self.num_entities, device=kept.device).index_add(0, self.target, kept)
-        logarithm = (self.degree + 1).log()
-        self.scale = logarithm / logarithm.mean()
+        """How many edges lead to each entity, in each question where they differ; and how that compares with others.
+
+        Names without edges count for nothing, so that scores depend on the facts alone.
+        """
+        if self.patch is None:
+            kept = (self.role < self.num_roles).float()
+            degree = torch.zeros(self.num_entities, device=kept.device).index_add(0, self.target, kept)  # (N,)
+        else:
+            changed = self.patch.degree  # (T, B) or (T, 1)
+            built = pad(self.degree_built, (0, self.num_entities - self.num_built))
+            degree = built[:, None].repeat(1, changed.shape[1]).index_copy(0, self.patch.targets, changed)
+        logarithm = (degree + 1).log()
+        self.degree = degree
+        self.scale = logarithm / (logarithm.sum(0) / (degree > 0).sum(0).clamp_min(1)).clamp_min(EPSILON)
+        if self.patch is None:
+            self.degree_built = degree
 
     @cached_property
     def bindings(self) -> "Bindings":
@@ -96,7 +142,7 @@ class Links:
         """The graph of roles: an edge for each two that meet at an entity, in one of five ways.
 
         Both lead out of it; the first leads to where the second leads out of, or the other way round; both lead to it;
-        and each role meets its inverse.
+        and each role that occurs meets its inverse.
         """
         Q, device = self.num_roles, self.source.device
         together = torch.zeros(Q, Q, device=device)
@@ -106,18 +152,11 @@ class Links:
             leads_out = torch.zeros(min(rows, self.num_entities - low), Q, device=device)
             leads_out[self.source[some].long() - low, self.role[some].long()] = 1
             together += leads_out.mT @ leads_out
-        meet, inverse = together > 0, torch.arange(Q, device=device).roll(Q // 2)
-        same = torch.eye(Q, dtype=torch.bool, device=device)
-        ways = [meet & ~same, meet[inverse], meet[:, inverse], meet[inverse][:, inverse] & ~same, same[inverse]]
-        edges = [way.nonzero() for way in ways]
-        kind = torch.repeat_interleave(torch.tensor([len(each) for each in edges], device=device))
-        first, second = torch.cat(edges).unbind(1)
-        return Links(first, kind, second, Q, len(ways))
+        return meetings_of(together > 0)
 
     def without(self, hidden: Bool[Tensor, " e"]) -> "Links":
-        """The same graph with some edges hidden, and out of the degrees."""
-        made = object.__new__(Links)
-        made.__dict__.update(self.__dict__)
+        """The same graph with some edges hidden from all questions, and out of the degrees."""
+        made = self._copy()
         made.__dict__.pop("bindings", None)
         made.role = self.role.masked_fill(hidden, self.num_roles)
         made.role_by_source = made.role[self._by_source]
@@ -125,13 +164,80 @@ class Links:
         made._count()
         return made
 
+    def patched(self, patch: Patch, num_entities: int) -> "Links":
+        """The same graph with other edges into some entities, and perhaps more entities."""
+        made = self._copy()
+        made.num_entities, made.patch = num_entities, patch
+        made._count()
+        return made
+
+    def withholding(
+        self, question: Int[Tensor, " n"], source: Int[Tensor, " n"], role: Int[Tensor, " n"],
+        target: Int[Tensor, " n"], num_questions: int,
+    ) -> "Links":  # fmt: skip
+        """The same graph, where each of the given edges is hidden from one question."""
+        patch = self.edges_into(torch.unique(torch.cat([target, self.patch.targets] if self.patch else [target])))
+        N, Q = self.num_entities, self.num_roles
+        edge = (patch.targets[patch.row] * N + patch.source) * Q + patch.role
+        hidden = (target * N + source) * Q + role
+        order = torch.argsort(edge)
+        place = torch.searchsorted(edge[order], hidden).clamp_max(max(0, len(edge) - 1))
+        is_there = edge[order][place] == hidden if len(edge) else torch.zeros_like(hidden, dtype=torch.bool)
+        keep = torch.ones(len(edge), num_questions, dtype=torch.bool, device=edge.device)
+        keep[order[place[is_there]], question[is_there]] = False
+        return self.patched(Patch(patch.targets, patch.row, patch.source, patch.role, keep), N)
+
+    def edges_into(self, targets: Int[Tensor, " T"]) -> Patch:
+        """The present edges into some entities, given in order."""
+        low, high = (torch.searchsorted(self.target, (targets + step).int()) for step in (0, 1))
+        if self.patch is not None:
+            there = torch.isin(targets, self.patch.targets)
+            high = torch.where(there, low, high)
+        counts = high - low
+        row = torch.repeat_interleave(counts)
+        edge = torch.arange(len(row), device=row.device) + (low - (counts.cumsum(0) - counts))[row]
+        edge, row = edge[self.role[edge] < self.num_roles], row[self.role[edge] < self.num_roles]
+        source, role = self.source[edge].long(), self.role[edge].long()
+        if self.patch is not None:
+            assert self.patch.keep is None, "edges are withheld from questions once"
+            new = torch.searchsorted(targets, self.patch.targets)[self.patch.row]
+            row, source, role = (
+                torch.cat(each) for each in ((row, new), (source, self.patch.source), (role, self.patch.role))
+            )
+            order = torch.argsort(row, stable=True)
+            row, source, role = row[order], source[order], role[order]
+        return Patch(targets, row, source, role)
+
     def between(self, u: Int[Tensor, " B"], v: Int[Tensor, " B"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"]]:
         """The edges from each u to its v, as (which pair, which edge)."""
-        wanted = v * self.num_entities + u
+        wanted = v * self.num_built + u
         low = torch.searchsorted(self.pair, wanted)
         counts = torch.searchsorted(self.pair, wanted, right=True) - low
         which = torch.repeat_interleave(counts)
         return which, torch.arange(len(which), device=u.device) + (low - (counts.cumsum(0) - counts))[which]
+
+    def _copy(self) -> "Links":
+        made = object.__new__(Links)
+        made.__dict__.update(self.__dict__)
+        return made
+
+
+def meetings_of(together: Bool[Tensor, "Q Q"]) -> Links:
+    """The graph of roles, given which two lead out of the same entity; see `Links.meetings`."""
+    Q, device = len(together), together.device
+    inverse, same = torch.arange(Q, device=device).roll(Q // 2), torch.eye(Q, dtype=torch.bool, device=device)
+    both_to = together[inverse][:, inverse]
+    ways = [
+        together & ~same,
+        together[inverse],
+        together[:, inverse],
+        both_to & ~same,
+        same[inverse] & together.diagonal(),
+    ]
+    edges = [way.nonzero() for way in ways]
+    kind = torch.repeat_interleave(torch.tensor([len(each) for each in edges], device=device))
+    first, second = torch.cat(edges).unbind(1)
+    return Links(first, kind, second, Q, len(ways))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -160,6 +266,18 @@ class Bags:
     def sum(self, rows: Float[Tensor, "m K"]) -> Float[Tensor, "bags K"]:
         return embedding_bag(self.indices, rows, self.offsets, mode="sum")
 
+    def of_some(self, bags: Int[Tensor, " b"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"]]:
+        """What lies in some of the bags: which of them, and the index."""
+        low = self.offsets[bags]
+        end = len(self.indices)
+        after = torch.where(
+            bags + 1 < len(self.offsets), self.offsets[(bags + 1).clamp_max(len(self.offsets) - 1)], end
+        )
+        counts = after - low
+        which = torch.repeat_interleave(counts)
+        place = torch.arange(len(which), device=low.device) + (low - (counts.cumsum(0) - counts))[which]
+        return which, self.indices[place]
+
 
 class Bindings:
     """The edges as bindings: every (source, role) pair is bound once, however many entities it leads to."""
@@ -169,11 +287,11 @@ class Bindings:
         source, role, target = links.source[kept].long(), links.role[kept].long(), links.target[kept].long()
         pairs, pair = torch.unique(source * links.num_roles + role, return_inverse=True)
         self.source, self.role = pairs // links.num_roles, pairs % links.num_roles
-        self.into = Bags.of(pair, target, links.num_entities)  # bindings by the entity they reach
+        self.into = Bags.of(pair, target, links.num_built)  # bindings by the entity they reach
         by_pair = torch.argsort(pair, stable=True)
         self.out_of = Bags.of(target[by_pair], pair[by_pair], len(pairs))  # the entities that each binding reaches
         every = torch.arange(len(pairs), device=pairs.device)
-        self.of_source = Bags.of(every, self.source, links.num_entities)
+        self.of_source = Bags.of(every, self.source, links.num_built)
         by_role = torch.argsort(self.role, stable=True)
         self.of_role = Bags.of(by_role, self.role[by_role], links.num_roles)
 
@@ -198,24 +316,6 @@ class Superpose(torch.autograd.Function):
         return bindings.of_source.sum(of_bound * role), bindings.of_role.sum(of_bound * filler), None
 
 
-def superpose(
-    states: Float[Tensor, "N K"], roles: Float[Tensor, "Q K"], links: Links
-) -> tuple[Float[Tensor, "N K"], Float[Tensor, "N K"]]:
-    """The sums over the edges into each entity; without gradients, edges from states of zero cost nothing."""
-    bindings, reached = links.bindings, (states != 0).any(1)
-    if torch.is_grad_enabled() or reached.float().mean() > FEW:
-        return Superpose.apply(states, roles, bindings)  # type: ignore[no-untyped-call, no-any-return]
-    pair = reached.index_select(0, bindings.source).nonzero().squeeze(1)
-    bound = states.index_select(0, bindings.source[pair]) * roles.index_select(0, bindings.role[pair])
-    offsets = torch.cat([bindings.out_of.offsets, bindings.out_of.indices.new_tensor([len(bindings.out_of.indices)])])
-    counts = offsets[pair + 1] - offsets[pair]
-    which = torch.repeat_interleave(counts)
-    edge = torch.arange(len(which), device=which.device) + (offsets[pair] - (counts.cumsum(0) - counts))[which]
-    target, rows = bindings.out_of.indices[edge], bound.index_select(0, which)
-    nothing = torch.zeros_like(states)
-    return nothing.index_add(0, target, rows), nothing.index_add(0, target, rows * rows)
-
-
 def plain_step(
     states: Float[Tensor, "N B D"],
     roles: Float[Tensor, "Q B D"],
@@ -226,20 +326,95 @@ def plain_step(
 ) -> Float[Tensor, "N B D"]:
     """One step on any device and in any precision."""
     N, B, D = states.shape
-    sums = superpose(states.reshape(N, B * D), roles.reshape(-1, B * D), links)
-    total, squares = (each.view(N, B, D) for each in sums)
-    each = torch.arange(B, device=states.device)
-    total = total.index_put((asked, each), start, accumulate=True)
-    squares = squares.index_put((asked, each), start * start, accumulate=True)
-    count = (links.degree + 1).to(states.dtype)[:, None, None]
+    flat = states[: links.num_built].reshape(-1, B * D)
+    sums = Superpose.apply(flat, roles.reshape(-1, B * D), links.bindings)  # type: ignore[no-untyped-call]
+    total, squares = (pad(each.view(-1, B, D), (0, 0, 0, 0, 0, N - links.num_built)) for each in sums)
+    if links.patch is not None:
+        patch = links.patch
+        of_total, of_squares = patch.sums(states.index_select(0, patch.source), roles)
+        total = total.index_copy(0, patch.targets, of_total)
+        squares = squares.index_copy(0, patch.targets, of_squares)
+    return mixed(states, total, squares, start, parameters, links, asked, torch.arange(N, device=states.device))
+
+
+def mixed(
+    states: Float[Tensor, "n B D"],
+    total: Float[Tensor, "n B D"],
+    squares: Float[Tensor, "n B D"],
+    start: Float[Tensor, "B D"],
+    parameters: Step,
+    links: Links,
+    asked: Int[Tensor, " B"],
+    nodes: Int[Tensor, " n"],
+) -> Float[Tensor, "n B D"]:
+    """The next states of some entities, from the sums of the bindings that reach them and their present states.
+
+    `nodes` are the entities, in order; the asked ones are among them.
+    """
+    n, B, D = states.shape
+    each = torch.arange(B, device=asked.device)
+    here = torch.searchsorted(nodes, asked.contiguous()), each
+    total = total.index_put(here, start, accumulate=True)
+    squares = squares.index_put(here, start * start, accumulate=True)
+    node, question = ((total != 0) | (states != 0)).any(2).nonzero().unbind(1)  # (m,) where a walk has arrived
+    row = node * B + question
+    total, squares, before = (every.reshape(-1, D).index_select(0, row) for every in (total, squares, states))
+    degree, up = (every.to(states.dtype)[nodes[node]] for every in (links.degree, links.scale))
+    if degree.dim() == 2:  # some edges are hidden from some questions
+        place = question.clamp_max(degree.shape[1] - 1)[:, None]
+        degree, up = degree.gather(1, place).squeeze(1), up.gather(1, place).squeeze(1)
+    count, up = degree[:, None] + 1, up[:, None]
     mean = total / count
     std = (squares / count - mean * mean).clamp_min(EPSILON).sqrt()
-    up = links.scale.to(states.dtype)[:, None, None]
     mixing = parameters.mixing
     plain, scaled, divided = (mixing[place : place + 2].reshape(2 * D, D) for place in (0, 2, 4))
-    parts = torch.cat([mean, std], 2) @ torch.cat([plain, scaled, divided], 1)  # (N, B, 3D)
-    y = parts[..., :D] + up * parts[..., D : 2 * D] + parts[..., 2 * D :] / (up + 0.01) + states @ mixing[6]
-    return states + layer_norm(y + parameters.bias, (D,), parameters.gain, parameters.shift).relu()
+    parts = torch.cat([mean, std], 1) @ torch.cat([plain, scaled, divided], 1)  # (m, 3D)
+    y = parts[:, :D] + up * parts[:, D : 2 * D] + parts[:, 2 * D :] / (up + 0.01) + before @ mixing[6]
+    after = before + layer_norm(y + parameters.bias, (D,), parameters.gain, parameters.shift).relu()
+    return states.reshape(-1, D).index_copy(0, row, after).view(n, B, D)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reached:
+    """The states of the entities that some walk may have reached; all others are zero."""
+
+    nodes: Int[Tensor, " n"]  # in order
+    states: Float[Tensor, "n B D"]
+
+
+def sparse_step(
+    reached: Reached,
+    roles: Float[Tensor, "Q B D"],
+    start: Float[Tensor, "B D"],
+    parameters: Step,
+    links: Links,
+    asked: Int[Tensor, " B"],
+) -> Reached | None:
+    """One step along the edges out of the entities reached so far; None if these are many, so that all are as quick."""
+    nodes, states, bindings, patch = reached.nodes, reached.states, links.bindings, links.patch
+    built = nodes[nodes < links.num_built]
+    which, pair = bindings.of_source.of_some(built)
+    bound_by, target = bindings.out_of.of_some(pair)
+    if len(target) > FEW * len(links.source):
+        return None
+    is_near = torch.zeros(links.num_entities, dtype=torch.bool, device=nodes.device)
+    is_near[nodes] = is_near[target] = is_near[asked] = True
+    if patch is not None:
+        is_near[patch.targets] = True
+    near = is_near.nonzero().squeeze(1)
+    place = torch.empty_like(is_near, dtype=torch.int64)  # of each near entity among them
+    place[near] = torch.arange(len(near), device=near.device)
+    bound = states[which] * roles.index_select(0, bindings.role[pair])  # (P, B, D)
+    rows, nothing = bound.index_select(0, bound_by), states.new_zeros(len(near), *states.shape[1:])
+    total, squares = nothing.index_add(0, place[target], rows), nothing.index_add(0, place[target], rows * rows)
+    before = nothing.index_copy(0, place[nodes], states)
+    if patch is not None:
+        is_there = is_near[patch.source]
+        sources = before[torch.where(is_there, place[patch.source], 0)].where(is_there[:, None, None], 0.0)
+        of_total, of_squares = patch.sums(sources, roles)
+        total = total.index_copy(0, place[patch.targets], of_total)
+        squares = squares.index_copy(0, place[patch.targets], of_squares)
+    return Reached(near, mixed(before, total, squares, start, parameters, links, asked, near))
 
 
 def step(
@@ -251,8 +426,13 @@ def step(
     asked: Int[Tensor, " B"],
 ) -> Float[Tensor, "N B D"]:
     """The next states, by the fastest way that this device has."""
-    if not states.is_cuda or fused_step is None:
+    if not is_fused(states) or links.patch is not None:
         return plain_step(states, roles, start, parameters, links, asked)
     hidden = roles.new_zeros(1, *roles.shape[1:])  # the vector of the edges that must not be seen
     each = parameters.mixing, parameters.bias, parameters.gain, parameters.shift
     return fused_step(states, torch.cat([roles, hidden]), start, *each, links, asked)
+
+
+def is_fused(states: Float[Tensor, "*shape"]) -> bool:
+    """Whether the kernels take states like these."""
+    return states.is_cuda and fused_step is not None and states.shape[-1] in FUSED

@@ -1,4 +1,4 @@
-"""One step of propagation on a GPU: six Triton kernels in place of a hundred small ones.
+"""One step of propagation on a GPU: seven Triton kernels in place of a hundred small ones.
 
 States are (N, B·D) rows in bfloat16: entity by entity, the D numbers of each of B questions side by side, so that an
 edge reads one contiguous row. Sums are kept in float32. Edges are cut into chunks, so that a hub is many programs'
@@ -6,7 +6,8 @@ work; a node of one chunk is finished where it is summed, one of several by `_fi
 
     forward   _superpose, _finish_hubs   mean and std of the bindings that reach each entity
               _mix            the next states from them and the present ones
-    backward  _mix_backward   gradients of the parameters, of mean and std (as G1, G2) and of the present states
+    backward  _mix_backward   gradients of mean and std (as G1, G2), of the present states and of what is normalized
+              _mixing_backward   from the latter those of the matrices
               _states_backward, _roles_backward   from G1 and G2 along the edges
 """
 
@@ -101,24 +102,19 @@ def _mix(
     y -= tl.sum(y, 1)[:, None] / D
     y *= tl.rsqrt(tl.sum(y * y, 1) / D + 1e-5)[:, None]
     z = tl.maximum(y * tl.load(gain + d)[None, :] + tl.load(shift + d)[None, :], 0.0)
+    is_reached = tl.max(tl.abs(mean).to(tl.float32) + tl.abs(h).to(tl.float32), 1) > 0
+    z = tl.where(is_reached[:, None], z, 0.0)
     tl.store(OUT + cell, (z + h.to(tl.float32)).to(OUT.dtype.element_ty), mask=there[:, None])
 
 
 @triton.jit
 def _mix_backward(
-    MEAN, STD, H, GOUT, scale, degree, W, bias, gain, shift, G1, G2, GH, GW, GB, GG, GS, rows, B, blocks,
+    MEAN, STD, H, GOUT, scale, degree, W, bias, gain, shift, G1, G2, GH, GY, GB, GG, GS, rows, B, blocks,
     D: tl.constexpr, EPS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     d = tl.arange(0, D)
     w = d[:, None] * D + d[None, :]
     dtype: tl.constexpr = MEAN.dtype.element_ty
-    g0 = tl.zeros([D, D], tl.float32)
-    g1 = tl.zeros([D, D], tl.float32)
-    g2 = tl.zeros([D, D], tl.float32)
-    g3 = tl.zeros([D, D], tl.float32)
-    g4 = tl.zeros([D, D], tl.float32)
-    g5 = tl.zeros([D, D], tl.float32)
-    g6 = tl.zeros([D, D], tl.float32)
     gb = tl.zeros([D], tl.float32)
     gg = tl.zeros([D], tl.float32)
     gs = tl.zeros([D], tl.float32)
@@ -140,7 +136,8 @@ def _mix_backward(
         rstd = tl.rsqrt(tl.sum(y * y, 1) / D + 1e-5)[:, None]
         y *= rstd
         gained = tl.load(gain + d)[None, :]
-        dz = tl.where(y * gained + tl.load(shift + d)[None, :] > 0, gout, 0.0)
+        is_reached = tl.max(tl.abs(mean).to(tl.float32) + tl.abs(h).to(tl.float32), 1) > 0
+        dz = tl.where((y * gained + tl.load(shift + d)[None, :] > 0) & is_reached[:, None], gout, 0.0)
         gg += tl.sum(dz * y, 0)
         gs += tl.sum(dz, 0)
         dz *= gained
@@ -154,31 +151,41 @@ def _mix_backward(
         dstd = tl.dot(plain, tl.trans(tl.load(W + D * D + w))) + tl.dot(scaled, tl.trans(tl.load(W + 3 * D * D + w)))
         dstd += tl.dot(divided, tl.trans(tl.load(W + 5 * D * D + w)))
         dh = gout + tl.dot(plain, tl.trans(tl.load(W + 6 * D * D + w)))
-        turned_mean = tl.trans(mean)
-        turned_std = tl.trans(std)
-        g0 += tl.dot(turned_mean, plain)
-        g1 += tl.dot(turned_std, plain)
-        g2 += tl.dot(turned_mean, scaled)
-        g3 += tl.dot(turned_std, scaled)
-        g4 += tl.dot(turned_mean, divided)
-        g5 += tl.dot(turned_std, divided)
-        g6 += tl.dot(tl.trans(h), plain)
         count = tl.load(degree + row // B, mask=there, other=0.0)[:, None] + 1
         spread = std.to(tl.float32)
         slope = tl.where(spread * spread > 1.05 * EPS, dstd / spread, 0.0)
         tl.store(G1 + cell, ((dmean - slope * mean.to(tl.float32)) / count).to(dtype), mask=there[:, None])
         tl.store(G2 + cell, (slope / (2 * count)).to(dtype), mask=there[:, None])
         tl.store(GH + cell, dh.to(dtype), mask=there[:, None])
-    tl.atomic_add(GW + w, g0)
-    tl.atomic_add(GW + D * D + w, g1)
-    tl.atomic_add(GW + 2 * D * D + w, g2)
-    tl.atomic_add(GW + 3 * D * D + w, g3)
-    tl.atomic_add(GW + 4 * D * D + w, g4)
-    tl.atomic_add(GW + 5 * D * D + w, g5)
-    tl.atomic_add(GW + 6 * D * D + w, g6)
+        tl.store(GY + cell, plain, mask=there[:, None])
     tl.atomic_add(GB + d, gb)
     tl.atomic_add(GG + d, gg)
     tl.atomic_add(GS + d, gs)
+
+
+@triton.jit
+def _mixing_backward(X, GY, scale, GW, place, rows, B, blocks, D: tl.constexpr, ROWS: tl.constexpr):
+    """Of the matrices that one of mean, std and the present states is multiplied with; at `place` and every second."""
+    d = tl.arange(0, D)
+    w = d[:, None] * D + d[None, :]
+    dtype: tl.constexpr = X.dtype.element_ty
+    of_plain = tl.zeros([D, D], tl.float32)
+    of_scaled = tl.zeros([D, D], tl.float32)
+    of_divided = tl.zeros([D, D], tl.float32)
+    for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
+        row = block * ROWS + tl.arange(0, ROWS).to(tl.int64)
+        there = row < rows
+        cell = row[:, None] * D + d[None, :]
+        x = tl.trans(tl.load(X + cell, mask=there[:, None], other=0.0))
+        dy = tl.load(GY + cell, mask=there[:, None], other=0.0)
+        up = tl.load(scale + row // B, mask=there, other=1.0)[:, None]
+        of_plain += tl.dot(x, dy)
+        of_scaled += tl.dot(x, (up * dy.to(tl.float32)).to(dtype))
+        of_divided += tl.dot(x, (dy.to(tl.float32) / (up + 0.01)).to(dtype))
+    tl.atomic_add(GW + place * D * D + w, of_plain)
+    if place < 6:  # the present states are multiplied with one matrix only
+        tl.atomic_add(GW + (place + 2) * D * D + w, of_scaled)
+        tl.atomic_add(GW + (place + 4) * D * D + w, of_divided)
 
 
 @triton.jit
@@ -270,15 +277,17 @@ class FusedStep(torch.autograd.Function):
         N, B, D = states.shape
         K, rows = B * D, N * B
         gradient = gradient.to(states.dtype).contiguous()
-        of_sum, of_squares, of_states = (torch.empty_like(states) for _ in range(3))
+        of_sum, of_squares, of_states, of_mixed = (torch.empty_like(states) for _ in range(4))
         of_mixing = torch.zeros(PARTS, D, D, device=states.device)
         of_bias, of_gain, of_shift = torch.zeros(3, D, device=states.device)
         blocks = triton.cdiv(rows, ROWS)
         programs = min(blocks, 2 * 132)
         _mix_backward[(programs,)](
             mean, std, states, gradient, links.scale, links.degree, mixing, bias, gain, shift, of_sum, of_squares,
-            of_states, of_mixing, of_bias, of_gain, of_shift, rows, B, blocks, D, EPSILON, ROWS, num_stages=1,
+            of_states, of_mixed, of_bias, of_gain, of_shift, rows, B, blocks, D, EPSILON, ROWS, num_stages=1,
         )  # fmt: skip
+        for place, x in ((0, mean), (1, std), (6, states)):
+            _mixing_backward[(programs,)](x, of_mixed, links.scale, of_mixing, place, rows, B, blocks, D, ROWS)
         each = torch.arange(B, device=states.device)
         of_start = of_sum[asked, each].float() + 2 * start.float() * of_squares[asked, each].float()
         columns = triton.cdiv(K, BLOCK)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,11 +29,12 @@ from torch import Tensor
 from hmem.config import Config, from_dict, to_dict, upgraded
 from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.graph.names import Vocabulary
+from hmem.model.build import Network, build, sizes
 from hmem.model.card import model_card
-from hmem.model.hmem import HMem
 
 T = TypeVar("T")
 FORMAT = 3
+BUNDLED = Path(str(files("hmem"))) / "bundled" / "any-graph"  # the model that comes with the package
 ASIDE = ".saving."
 KINDS = ("entities", "relations")
 SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then
@@ -49,7 +51,7 @@ ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 class Model:
     """A model with everything needed to ask it questions by name."""
 
-    model: HMem
+    model: Network
     config: Config
     vocab: Vocabulary
     dataset: str
@@ -131,13 +133,12 @@ def _load(folder: Path, device: torch.device | str) -> Model:
     size = len(vocab.entities), len(vocab.relations)
     absent_then = SINCE_2 if settings["format"] < 2 else ()
     try:
-        with torch.device("meta"):  # takes no memory, whatever config.json says
-            expected = HMem(config.memory, *size).state_dict()
+        expected = sizes(config, *size)
     except RuntimeError as error:  # not even the number of bytes can be counted
         problem = f"sizes that no weights have ({error}); config.json and the weights do not belong together"
         raise CheckpointError(problem, path=folder / "config.json") from error
     _check_sizes(expected, folder / "model.safetensors", absent_then)
-    model = HMem(config.memory, *size)
+    model = build(config, *size)
     tensors = with_todays_names(read_tensors(folder / "model.safetensors")[0])
     model.load_state_dict({name: torch.zeros_like(model.state_dict()[name]) for name in absent_then} | tensors)
     return Model(

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from hmem.config import MemoryConfig
@@ -24,6 +24,7 @@ from hmem.model.vectors import Embeddings, Vectors
 class HMem(nn.Module):
     """An entity is a superposition of its bindings; completed, and unbound with the asked role, it answers."""
 
+    takes_new_relations = False  # each relation has a vector, and one that came after training has none
     is_trained: Bool[Tensor, " E"]
     placing: Float[Tensor, "D1 de"]
     kinds: Float[Tensor, "roles de"]
@@ -66,6 +67,11 @@ class HMem(nn.Module):
         return self.embeddings.entity.device
 
     @property
+    def is_implicit(self) -> bool:
+        """Whether memories are learned instead of assembled, so that there is none for unseen entities."""
+        return isinstance(self.memory, ImplicitMemory)
+
+    @property
     def dense(self) -> DenseChannel:
         """How retrieved vectors are compared with candidates, at the present τ and s_q."""
         return DenseChannel(self.log_temperature.exp(), self.own)
@@ -76,9 +82,10 @@ class HMem(nn.Module):
         return self.scores(query, self.answer(query, graph, vectors), vectors)
 
     def scores_and_log_alone(
-        self, query: Query, graph: Index, vectors: Vectors
+        self, query: Query, graph: Index, vectors: Vectors | None = None
     ) -> tuple[Float[Tensor, "B E"], Float[Tensor, "B E"]]:
         """The scores, and what speaks for each answer by itself (see `scoring.log_alone`)."""
+        vectors = vectors or self.embeddings()
         answer = self.answer(query, graph, vectors)
         scores = self.scores(query, answer, vectors)
         return scores, log_alone(answer, scores)
@@ -122,29 +129,3 @@ class HMem(nn.Module):
             return memory
         completed = drop.noise.dropout(self.completion(memory.state, identity), drop.memory)  # (B, D)
         return MemoryState(self.binding, completed, memory.role_vectors)
-
-
-class ModelScorer:
-    """A model on a graph, as evaluation asks it."""
-
-    def __init__(self, model: HMem, graph: Index, vectors: Vectors | None = None) -> None:
-        self.model = model.eval()
-        self.graph = graph
-        with torch.inference_mode():
-            self.vectors = vectors or model.embeddings()
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
-
-    @torch.inference_mode()
-    def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
-        scores: Tensor = self.model(Query(entities, roles), self.graph, self.vectors)
-        return scores
-
-    @torch.inference_mode()
-    def log_alone(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"] | None:
-        """What calibration counts by, where it is not the scores' softmax; see `scoring.log_alone`."""
-        if self.model.exact is None:
-            return None
-        return self.model.scores_and_log_alone(Query(entities, roles), self.graph, self.vectors)[1]

@@ -9,6 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.memory.propagation import Links
 from hmem.memory.superpose import Edges
 
 
@@ -16,6 +17,10 @@ from hmem.memory.superpose import Edges
 class Index(Protocol):
     @property
     def device(self) -> torch.device: ...
+
+    def links(self) -> Links:
+        """All edges, for propagation."""
+        ...
 
     def lookup(self, entities: Int[Tensor, " B"]) -> Edges: ...
 
@@ -37,6 +42,15 @@ class FrozenIndex:
         self._offsets = torch.from_numpy(graph.offsets).to(self.device)
         self._roles = torch.from_numpy(graph.roles.astype(np.int32)).to(self.device)
         self._fillers = torch.from_numpy(graph.fillers).to(self.device)
+
+    def links(self) -> Links:
+        return self._links
+
+    @cached_property
+    def _links(self) -> Links:
+        counts = self._offsets.diff()
+        owner = torch.repeat_interleave(counts)
+        return Links(owner, self._roles.long(), self._fillers.long(), len(counts), self._num_roles)
 
     def lookup(self, entities: Int[Tensor, " B"]) -> Edges:
         begin = self._offsets.index_select(0, entities)  # (B,)
@@ -65,13 +79,21 @@ class FrozenIndex:
 class LiveIndex:
     """A graph that changes between questions; each look-up sees the facts of that moment.
 
-    Edges to entities beyond `num_fillers`, which a model has no vector for, are left out.
+    Edges to entities beyond `num_fillers`, which a model has no vector for, are left out. `links` are all edges as
+    propagation wants them, if it is propagation that asks.
     """
 
-    def __init__(self, graph: Neighborhoods, num_fillers: int, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, graph: Neighborhoods, num_fillers: int, device: torch.device | str = "cpu", links: Links | None = None
+    ) -> None:
         self.graph = graph
         self.num_fillers = num_fillers
         self.device = torch.device(device)
+        self._links = links
+
+    def links(self) -> Links:
+        assert self._links is not None, "made for a model that passes no messages"
+        return self._links
 
     def lookup(self, entities: Int[Tensor, " B"]) -> Edges:
         flat = self.graph.lookup(entities.cpu().numpy())

@@ -1,7 +1,7 @@
 """Settings that have a name.
 
 The first group are the paper's rows: binding, then `inf` for no completion, `im` for learned memories, `global` for
-the weight-matrix ablation. `eravg` is its closest relative in the literature, and `recall` the one of our own.
+the weight-matrix ablation. `eravg` is its closest relative in the literature, and `recall` and `propagate` are our own.
 """
 
 import difflib
@@ -15,6 +15,17 @@ TPR: dict[str, Any] = {"binding": "tpr", "entity_dim": 80, "relation_dim": 25}
 CCONV: dict[str, Any] = {"binding": "cconv", "entity_dim": 200, "relation_dim": 200, "temperature": 10.0}
 COMPLETED: dict[str, Any] = {"stiffness": 1.0}
 ASSEMBLED: dict[str, Any] = {"stiffness": math.inf}
+
+# A question costs a pass over the graph, so that a batch has few of them. The rest is chosen for each graph.
+PROPAGATED: dict[str, Any] = {
+    **dict.fromkeys(("epochs", "validate_every", "link_withholding", "neighbor_dropout")),
+    "batch_size": 32,
+    "learning_rate": 3e-3,
+    "weight_decay": 1e-4,
+    "validation_queries": 3000,
+}
+
+DEFAULT = "any-graph"
 
 PRESETS: dict[str, dict[str, Any]] = {
     "tpr": {"memory": {**TPR, **COMPLETED}},
@@ -48,6 +59,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         },
         "training": {"link_withholding": 0.5, "fit_absence": True},
     },
+    # Messages along the facts, from the asked entity: no vector for any entity, only for roles.
+    "propagate": {"propagation": {"roles": "learned"}, "training": PROPAGATED},
+    # The same from the weights that come with hmem and answer on any graph; a table adds what one graph has of its own.
+    "any-graph": {"propagation": {"roles": "both"}, "training": PROPAGATED},
 }
 
 

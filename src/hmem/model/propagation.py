@@ -2,19 +2,32 @@
 
 No entity has a vector: what an entity is, in a question, is how the asked entity is linked to it. Role vectors are a
 table of one graph's roles (`LearnedRoles`), or are computed from which roles meet at which entities (`ComputedRoles`);
-then nothing in the network has the size of a graph, and it can be asked about graphs it has never seen.
+then nothing in the network has the size of a graph, and it can be asked about graphs it has never seen. With both, the
+table holds what one graph's roles have of their own, and is zero for relations that came later.
 """
 
 import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
-from hmem.memory.propagation import PARTS, Links, Step, step
+from hmem.config import PropagationConfig
+from hmem.memory.propagation import PARTS, Links, Reached, Step, is_fused, sparse_step, step
+from hmem.model.index import Index
+from hmem.model.query import NO_TARGET, Query, mirrored
 
 MEETINGS = 5  # ways in which two roles meet; see `Links.meetings`
+MOST_STATES = 8_000_000  # numbers of one pass in which nothing is learned, on a CPU
+MOST_ON_GPU = 100_000_000
+MOST_KEPT = 60_000_000  # numbers of computed role vectors that are kept
+AT_ONCE = 64  # roles whose vectors are computed in one pass
+
+RoleVectors = tuple[
+    Float[Tensor, "B D"], list[Float[Tensor, "Q B D"]]
+]  # of the asked role; of every role, for each step
 
 
 class Steps(nn.Module):
@@ -33,73 +46,225 @@ class Steps(nn.Module):
         asked: Int[Tensor, " B"],
         links: Links,
         roles: Sequence[Float[Tensor, "Q B D"]],
-    ) -> Float[Tensor, "N B D"]:
+    ) -> Reached:
         """The states after all steps; before the first, `start` stands at the asked nodes and nothing elsewhere."""
-        rows = torch.arange(len(start), device=start.device)
-        states = start.new_zeros(links.num_entities, *start.shape).index_put((asked, rows), start)
-        if states.is_cuda:
+        each = torch.arange(len(start), device=start.device)
+        nodes, place = torch.unique(asked, return_inverse=True)
+        reached = Reached(nodes, start.new_zeros(len(nodes), *start.shape).index_put((place, each), start))
+        parameters = [Step(*each) for each in zip(self.mixing, self.bias, self.gain, self.shift, strict=True)]
+        for done, (vectors, now) in enumerate(zip(roles, parameters, strict=True)):
+            if torch.is_grad_enabled() or start.is_cuda:
+                next_one = None
+            else:
+                next_one = sparse_step(reached, vectors, start, now, links, asked)
+            if next_one is None:
+                return self._everywhere(reached, start, asked, links, roles[done:], parameters[done:])
+            reached = next_one
+        return reached
+
+    def _everywhere(
+        self,
+        reached: Reached,
+        start: Float[Tensor, "B D"],
+        asked: Int[Tensor, " B"],
+        links: Links,
+        roles: Sequence[Float[Tensor, "Q B D"]],
+        parameters: Sequence[Step],
+    ) -> Reached:
+        """The rest of the steps, in which every entity has a state."""
+        states = start.new_zeros(links.num_entities, *start.shape).index_copy(0, reached.nodes, reached.states)
+        if is_fused(states) and links.patch is None:
             states = states.bfloat16()
-        parameters = zip(self.mixing, self.bias, self.gain, self.shift, strict=True)
-        for vectors, each in zip(roles, parameters, strict=True):
-            states = step(states, vectors, start, Step(*each), links, asked)
-        return states
+        for vectors, now in zip(roles, parameters, strict=True):
+            states = step(states, vectors, start, now, links, asked)
+        return Reached(torch.arange(links.num_entities, device=states.device), states)
 
 
 class LearnedRoles(nn.Module):
     """e_q for every role, and ρ_{q,r} = W_r e_q + b_r for every step."""
 
-    def __init__(self, num_roles: int, dim: int, steps: int) -> None:
+    def __init__(self, num_relations: int, dim: int, steps: int) -> None:
         super().__init__()
-        self.asked = nn.Embedding(num_roles, dim)
-        self.weight = nn.Parameter(torch.empty(steps, num_roles, dim, dim).uniform_(-1, 1) / math.sqrt(dim))
-        self.bias = nn.Parameter(torch.empty(steps, num_roles, 1, dim).uniform_(-1, 1) / math.sqrt(dim))
+        roles = 2 * num_relations
+        self.asked = nn.Parameter(torch.randn(roles, dim))
+        self.weight = nn.Parameter(torch.empty(steps, roles, dim, dim).uniform_(-1, 1) / math.sqrt(dim))
+        self.bias = nn.Parameter(torch.empty(steps, roles, 1, dim).uniform_(-1, 1) / math.sqrt(dim))
 
-    def forward(
-        self, role: Int[Tensor, " B"], links: Links
-    ) -> tuple[Float[Tensor, "B D"], list[Float[Tensor, "Q B D"]]]:
-        asked = self.asked(role)  # (B, D)
-        everywhere = asked.expand(len(self.bias[0]), -1, -1)  # (Q, B, D)
-        return asked, [torch.baddbmm(b, everywhere, w) for w, b in zip(self.weight, self.bias, strict=True)]
+    def start_from_zero(self) -> None:
+        """Begin as if there were no table, where role vectors are computed too."""
+        for parameter in self.parameters():
+            nn.init.zeros_(parameter)
+
+    def forward(self, role: Int[Tensor, " B"], links: Links, computed: RoleVectors | None = None) -> RoleVectors:
+        """What the table says, on top of what is computed."""
+        asked = self._rows(self.asked, 0, links.num_roles)[role]  # (B, D)
+        if computed is not None:
+            asked = asked + computed[0]
+        weights, biases = (self._rows(each, 1, links.num_roles) for each in (self.weight, self.bias))
+        everywhere = asked.expand(links.num_roles, -1, -1)  # (Q, B, D)
+        vectors = [torch.baddbmm(b, everywhere, w) for w, b in zip(weights, biases, strict=True)]
+        if computed is not None:
+            vectors = [own + shared for own, shared in zip(vectors, computed[1], strict=True)]
+        return asked, vectors
+
+    def _rows(self, table: Float[Tensor, "..."], axis: int, num_roles: int) -> Float[Tensor, "..."]:
+        """The rows of a graph that may have more relations than the table: zero for these."""
+        here, there = table.shape[axis] // 2, num_roles // 2
+        if here == there:
+            return table
+        halves = table.view(*table.shape[:axis], 2, here, *table.shape[axis + 1 :])
+        behind = [0, 0] * (halves.dim() - axis - 2)
+        return pad(halves, [*behind, 0, there - here]).flatten(axis, axis + 1)
 
 
 class ComputedRoles(nn.Module):
     """Role vectors by a propagation over the graph of roles, from the asked one; new relations need no training."""
 
-    def __init__(self, dim: int, steps: int, role_steps: int) -> None:
+    def __init__(self, dim: int, steps: int) -> None:
         super().__init__()
         self.start = nn.Parameter(torch.ones(dim))
-        self.meetings = nn.Parameter(torch.randn(role_steps, MEETINGS, 1, dim))
-        self.propagation = Steps(dim, role_steps)
+        self.meetings = nn.Parameter(torch.randn(steps, MEETINGS, 1, dim))
+        self.propagation = Steps(dim, steps)
         self.maps = nn.ModuleList(
             nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, dim)) for _ in range(steps)
         )
 
-    def forward(
-        self, role: Int[Tensor, " B"], links: Links
-    ) -> tuple[Float[Tensor, "B D"], list[Float[Tensor, "Q B D"]]]:
-        meetings = [each.expand(-1, len(role), -1) for each in self.meetings]  # (5, B, D)
-        start = self.start.expand(len(role), -1)
-        vectors = self.propagation(start, role, links.meetings, meetings).float()  # (Q, B, D)
-        asked = vectors[role, torch.arange(len(role), device=role.device)]  # (B, D)
-        return asked, [each(vectors) for each in self.maps]
+    def forward(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
+        different, which = torch.unique(role, return_inverse=True)  # (U,), (B,)
+        meetings = [each.expand(-1, len(different), -1) for each in self.meetings]  # (5, U, D)
+        start = self.start.expand(len(different), -1)
+        reached = self.propagation(start, different, links.meetings, meetings)
+        vectors = start.new_zeros(links.num_roles, *start.shape).index_copy(
+            0, reached.nodes, reached.states.to(start.dtype)
+        )
+        asked = vectors[different, torch.arange(len(different), device=role.device)]  # (U, D)
+        return asked[which], [each(vectors).index_select(1, which) for each in self.maps]
+
+
+class KeptRoles:
+    """Computed role vectors that are kept, so that each role is asked for once while weights and graph stay."""
+
+    def __init__(self, computed: ComputedRoles, num_roles: int) -> None:
+        steps, dim = len(computed.maps), len(computed.start)
+        self.computed, self.version = computed, _version(computed)
+        blank = computed.start.detach().new_zeros
+        self.asked, self.vectors = blank(num_roles, dim), [blank(num_roles, num_roles, dim) for _ in range(steps)]
+        self.is_there = torch.zeros(num_roles, dtype=torch.bool, device=computed.start.device)
+
+    @classmethod
+    def of(cls, computed: ComputedRoles, links: Links) -> "KeptRoles | None":
+        """Those of a graph of roles, if there is room for them."""
+        if links.num_roles**2 * len(computed.maps) * len(computed.start) > MOST_KEPT:
+            return None
+        beside = links.meetings.__dict__
+        kept = beside.get("kept")
+        if not isinstance(kept, cls) or kept.computed is not computed or kept.version != _version(computed):
+            kept = beside["kept"] = cls(computed, links.num_roles)
+        return kept
+
+    @torch.no_grad()
+    def get(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
+        missing = torch.unique(role[~self.is_there[role]])
+        for some in torch.split(missing, AT_ONCE):
+            self.asked[some], vectors = self.computed(some, links)
+            for table, rows in zip(self.vectors, vectors, strict=True):
+                table[some] = rows.transpose(0, 1)
+            self.is_there[some] = True
+        return self.asked[role], [table[role].transpose(0, 1) for table in self.vectors]
+
+
+def _version(module: nn.Module) -> int:
+    """A number that grows whenever the parameters are changed in place."""
+    return sum(parameter._version for parameter in module.parameters())
 
 
 class Propagation(nn.Module):
     """score(v) = w·ReLU(W·[h_v, e_q] + b), where h_v is the state of v after the last step."""
 
-    def __init__(self, roles: LearnedRoles | ComputedRoles, dim: int, steps: int) -> None:
+    exact = None  # no channel copies stored facts
+    is_implicit = False
+
+    def __init__(self, config: PropagationConfig, num_entities: int, num_relations: int) -> None:
         super().__init__()
-        self.roles = roles
+        self.config, self.num_entities, self.num_relations = config, num_entities, num_relations
+        dim, steps = config.dim, config.steps
+        self.computed = ComputedRoles(dim, steps) if config.roles != "learned" else None
+        self.learned = LearnedRoles(num_relations, dim, steps) if config.roles != "computed" else None
+        if self.computed is not None and self.learned is not None:
+            self.learned.start_from_zero()
         self.propagation = Steps(dim, steps)
         self.of_state = nn.Parameter(torch.empty(dim, 2 * dim).uniform_(-1, 1) / math.sqrt(2 * dim))
         self.of_asked = nn.Linear(dim, 2 * dim)
         self.score = nn.Linear(2 * dim, 1)
 
-    def forward(self, entity: Int[Tensor, " B"], role: Int[Tensor, " B"], links: Links) -> Float[Tensor, "B N"]:
-        """The score of every entity as an answer."""
-        asked, vectors = self.roles(role, links)
-        states = self.propagation(asked, entity, links, vectors)  # (N, B, D)
-        kind = states.dtype
-        hidden = (states @ self.of_state.to(kind) + self.of_asked(asked).to(kind)).relu()  # (N, B, 2D)
-        scores: Tensor = (hidden @ self.score.weight[0].to(kind)).float().mT + self.score.bias
-        return scores
+    @property
+    def device(self) -> torch.device:
+        return self.of_state.device
+
+    @property
+    def is_trained(self) -> Bool[Tensor, " E"]:
+        """No entity has a vector, so each is as good as trained."""
+        return torch.ones(self.num_entities, dtype=torch.bool)
+
+    @property
+    def takes_new_relations(self) -> bool:
+        """Whether relations that came after training can be asked for and led along."""
+        return self.computed is not None
+
+    def forward(self, query: Query, graph: Index, vectors: object = None) -> Float[Tensor, "B E"]:
+        """The score of every entity as an answer; with a target, the fact that gives it is not there."""
+        most = MOST_ON_GPU if self.device.type == "cuda" else MOST_STATES
+        at_once = max(1, most // (graph.links().num_entities * self.config.dim))
+        if len(query) > at_once:
+            parts = [query.part(slice(low, low + at_once)) for low in range(0, len(query), at_once)]
+            return torch.cat([self(part, graph) for part in parts])
+        return self.scores(query.entity, query.role, self._visible(query, graph.links()), unreached=-torch.inf)
+
+    def scores_and_log_alone(
+        self, query: Query, graph: Index, vectors: object = None
+    ) -> tuple[Float[Tensor, "B E"], Float[Tensor, "B E"]]:
+        """The scores twice: nothing speaks for an answer by itself."""
+        scores = self(query, graph)
+        return scores, scores
+
+    def scores(
+        self, entity: Int[Tensor, " B"], role: Int[Tensor, " B"], links: Links, unreached: float | None = None
+    ) -> Float[Tensor, "B N"]:
+        """The score of every entity; where no walk arrives it is that of a state of zeros, or `unreached`."""
+        asked, vectors = self.role_vectors(role, links)
+        reached = self.propagation(asked, entity, links, vectors)
+        kind = reached.states.dtype
+        of_asked = self.of_asked(asked)  # (B, 2D)
+        hidden = (reached.states @ self.of_state.to(kind) + of_asked.to(kind)).relu()  # (n, B, 2D)
+        scores: Tensor = (hidden @ self.score.weight[0].to(kind)).float().mT + self.score.bias  # (B, n)
+        if unreached is not None:
+            scores = scores.masked_fill((reached.states == 0).all(2).mT, unreached)
+        if len(reached.nodes) == links.num_entities:
+            return scores
+        elsewhere: Tensor = of_asked.relu() @ self.score.weight[0] + self.score.bias  # (B,)
+        if unreached is not None:
+            elsewhere = torch.full_like(elsewhere, unreached)
+        return elsewhere[:, None].repeat(1, links.num_entities).index_copy(1, reached.nodes, scores)
+
+    def role_vectors(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
+        computed = None if self.computed is None else self._computed(self.computed, role, links)
+        vectors: RoleVectors | None = computed if self.learned is None else self.learned(role, links, computed)
+        assert vectors is not None
+        return vectors
+
+    def _computed(self, computed: ComputedRoles, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
+        kept = None
+        if not computed.start.requires_grad or not torch.is_grad_enabled():
+            kept = KeptRoles.of(computed, links)
+        found: RoleVectors = computed(role, links) if kept is None else kept.get(role, links)
+        return found
+
+    def _visible(self, query: Query, links: Links) -> Links:
+        """The graph as each question may see it: without the fact that gives its target, in both directions."""
+        if query.target is None or not bool((query.target != NO_TARGET).any()):
+            return links
+        question = (query.target != NO_TARGET).nonzero().squeeze(1)
+        u, q, v = query.entity[question], query.role[question], query.target[question]
+        there, back = (u, q, v), (v, mirrored(q, links.num_roles // 2), u)
+        source, role, target = (torch.cat(both) for both in zip(there, back, strict=True))
+        return links.withholding(question.repeat(2), source, role, target, len(query))

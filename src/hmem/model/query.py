@@ -23,6 +23,10 @@ class Query:
     def __len__(self) -> int:
         return len(self.entity)
 
+    def part(self, rows: slice) -> "Query":
+        """Some of the questions."""
+        return Query(self.entity[rows], self.role[rows], None if self.target is None else self.target[rows])
+
 
 def seed_for(purpose: str, *numbers: int) -> int:
     """A seed of its own for every purpose and place. A CPU's generator reads only the lowest 32 bits of a seed, so each

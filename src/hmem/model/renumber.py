@@ -10,23 +10,30 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from hmem.config import MemoryConfig
 from hmem.graph.names import Names, Vocabulary
+from hmem.model.build import Network
 from hmem.model.hmem import HMem
 
 
-def renumber(model: HMem, names: Vocabulary, vocab: Vocabulary) -> HMem:
+def renumber(model: Network, names: Vocabulary, vocab: Vocabulary) -> Network:
     """The same model for a graph with the names of `vocab`; entities that are not in `names` are unseen."""
-    grown = HMem(model.config, len(vocab.entities), len(vocab.relations)).to(model.device)
+    grown = _like(model, len(vocab.entities), len(vocab.relations)).to(model.device)
     with torch.no_grad():
-        grown.embeddings.entity.zero_()
-        grown.is_trained.zero_()
-        grown.is_trained[take_over(grown, model, names, vocab)] = True
+        trained = take_over(grown, model, names, vocab)
+        if isinstance(grown, HMem):
+            grown.is_trained.zero_()
+            grown.is_trained[trained] = True
+            grown.embeddings.entity[~grown.is_trained] = 0
     return grown.eval()
 
 
+def _like(model: Network, num_entities: int, num_relations: int) -> Network:
+    """A new model with the same settings for a graph of this size."""
+    return type(model)(model.config, num_entities, num_relations)  # type: ignore[arg-type]
+
+
 @torch.no_grad()
-def take_over(model: HMem, before: HMem, names_before: Vocabulary, vocab: Vocabulary) -> Int[Tensor, " n"]:
+def take_over(model: Network, before: Network, names_before: Vocabulary, vocab: Vocabulary) -> Int[Tensor, " n"]:
     """Copy what `before` learned about the names of `vocab`; returns the entities it had trained."""
     entities = _matched(vocab.entities, names_before.entities)
     entities = entities[:, before.is_trained.cpu()[entities[1]]]  # what was never trained has nothing to hand on
@@ -41,19 +48,21 @@ def _matched(now: Names, before: Names) -> Int[Tensor, "2 n"]:
     return torch.tensor([pair for pair in pairs if pair[1] is not None], dtype=torch.int64).reshape(-1, 2).mT
 
 
-def _as_roles(relations: Int[Tensor, "2 n"], model: HMem, before: HMem) -> Int[Tensor, "2 m"]:
+def _as_roles(relations: Int[Tensor, "2 n"], model: Network, before: Network) -> Int[Tensor, "2 m"]:
     """The same for roles, of which each relation has two."""
     shift = torch.tensor([[model.num_relations], [before.num_relations]])
     return torch.cat([relations, relations + shift], dim=1)
 
 
-def _copy(model: HMem, before: HMem, entities: Int[Tensor, "2 n"], roles: Int[Tensor, "2 m"]) -> None:
+def _copy(model: Network, before: Network, entities: Int[Tensor, "2 n"], roles: Int[Tensor, "2 m"]) -> None:
     theirs, ours = before.state_dict(), model.state_dict()  # the latter are the model's own tensors
     pairs = {"entity": entities, "role": roles}
-    for name, axes in _axes(model.config):
+    for name, axes in _axes(model):
+        if name not in theirs:
+            continue
         moving = [(axis, pairs[kind]) for axis, kind in enumerate(axes) if kind is not None]
         _put(ours[name], theirs[name].cpu(), moving)
-    if model.paths is not None:
+    if isinstance(model, HMem) and model.paths is not None:
         _renumber_paths(model, before, roles)
 
 
@@ -68,12 +77,12 @@ def _put(ours: Tensor, theirs: Tensor, moving: list[tuple[int, Int[Tensor, "2 _"
     ours.index_copy_(axis, now, rows)
 
 
-def _axes(config: MemoryConfig) -> Iterator[tuple[str, list[str | None]]]:
+def _axes(model: Network) -> Iterator[tuple[str, list[str | None]]]:
     """For each tensor of a model, which of its axes are numbered by entity or by role: those that grow with them."""
 
     def shapes(entities: int, relations: int) -> dict[str, torch.Size]:
         with torch.device("meta"):
-            return {name: value.shape for name, value in HMem(config, entities, relations).state_dict().items()}
+            return {name: value.shape for name, value in _like(model, entities, relations).state_dict().items()}
 
     small, more_entities, more_relations = shapes(3, 2), shapes(4, 2), shapes(3, 3)
     for name, shape in small.items():
@@ -84,7 +93,7 @@ def _axes(config: MemoryConfig) -> Iterator[tuple[str, list[str | None]]]:
         yield name, kinds
 
 
-def _renumber_paths(model: HMem, before: HMem, roles: Int[Tensor, "2 m"]) -> None:
+def _renumber_paths(model: HMem, before: Network, roles: Int[Tensor, "2 m"]) -> None:
     """The rows just copied list paths by old roles: renumber them, drop what is gone, sort them as `follow` wants."""
     channel, rows = model.paths, roles[0]
     assert channel is not None

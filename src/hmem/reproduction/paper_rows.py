@@ -88,13 +88,9 @@ class Run:
         return models / self.row.dataset / f"{self.row.key}-seed{self.seed}-{fingerprint(self.config)}"
 
 
-def packaged_rows() -> Path:
-    return Path(str(files("hmem"))) / "paper"
-
-
 def load_rows(folder: Path | None = None) -> list[PaperRow]:
     """Every row in `folder`, or every one that comes with the package, in the order of the paper's tables."""
-    folder = folder or packaged_rows()
+    folder = folder or Path(str(files("hmem"))) / "paper"
     if not folder.is_dir():
         raise ConfigError("{path} is not a folder; expected one with a TOML file for each row", path=folder)
     rows = [read_row(path) for path in sorted(folder.glob("*.toml"))]
@@ -212,11 +208,7 @@ def _published(values: Any) -> tuple[dict[GraphName, MetricValues], str]:
         if graph not in values:
             continue
         metrics = values[graph]
-        if not (isinstance(metrics, list) and len(metrics) == len(METRICS) and all(map(_is_number, metrics))):
+        if not isinstance(metrics, list) or [type(value) in (int, float) for value in metrics] != [True] * len(METRICS):
             raise ConfigError(f'[paper] "{graph}" = {metrics!r}: expected the five metrics {", ".join(METRICS)}')
         published[graph] = dict(zip(METRICS, map(float, metrics), strict=True))
     return published, str(values.get("remark", ""))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

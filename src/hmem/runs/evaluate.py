@@ -10,9 +10,9 @@ from hmem.evaluation.protocol import PROTOCOLS, Protocol
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import Dataset, GraphName, Split
 from hmem.graph.registry import load_dataset
+from hmem.model.build import ModelScorer
 from hmem.model.checkpoint import Model
-from hmem.model.hmem import ModelScorer
-from hmem.model.implicit import ImplicitMemory
+from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import place_all
 from hmem.model.renumber import renumber
@@ -62,18 +62,19 @@ def scorer_of(model: Model, dataset: Dataset, graph: GraphName = "train") -> Mod
     if dataset.vocab == model.vocab:
         return ModelScorer(model.model, index)
     untrained = [name for name in dataset.vocab.relations if name not in model.vocab.relations]
-    if untrained:
+    if untrained and not model.model.takes_new_relations:
         raise DataError(
             f'{dataset.name} has relations that the model was not trained with, such as "{untrained[0]}"; '
             f"a model of {model.dataset} can meet new entities, but not new relations"
         )
-    if isinstance(model.model.memory, ImplicitMemory):
+    if model.model.is_implicit:
         raise DataError(
             f"{dataset.name} has entities that the model was not trained with, and its memories are implicit: there "
             "are none for other entities; train an explicit one"
         )
     renumbered = renumber(model.model, model.vocab, dataset.vocab)
-    return ModelScorer(renumbered, index, place_all(renumbered, index))
+    vectors = place_all(renumbered, index) if isinstance(renumbered, HMem) else None
+    return ModelScorer(renumbered, index, vectors)
 
 
 def count_unseen(model: Model, dataset: Dataset) -> int:

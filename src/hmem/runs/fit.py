@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,19 +19,22 @@ import numpy as np
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.errors import ConfigError, Hint, InterruptedRunError
 from hmem.evaluation.calibration import Calibration, calibrate
+from hmem.evaluation.evaluate import Validator
 from hmem.evaluation.report import Report, report
-from hmem.evaluation.validation import Validator
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import counts, load_dataset
-from hmem.model.checkpoint import Model
+from hmem.model.build import ModelScorer, Network
+from hmem.model.checkpoint import BUNDLED, Model
 from hmem.model.checkpoint import load as load_model
-from hmem.model.hmem import ModelScorer
+from hmem.model.presets import DEFAULT
 from hmem.model.presets import preset as settings_of
 from hmem.runs.callbacks import Callback, Callbacks
+from hmem.runs.choose import chosen
 from hmem.runs.device import resolve_device
 from hmem.runs.folder import RunFolder, claimed
 from hmem.training.loop import Hooks, Outcome, Progress, train
 from hmem.training.state import State
+from hmem.training.warm_start import warm_start
 
 Settings = Mapping[str, Any] | Sequence[str]  # nested, as in a settings file, or "section.name=value", one or more
 AnyCallback = Callback | Callable[[Progress], object]
@@ -46,14 +49,21 @@ class Plan:
     preset: str
     config: Config
     start: Callable[[], State] | None = None  # the weights that fine-tuning begins with
+    reasons: tuple[str, ...] = ()  # for the settings that were chosen for the graph
+
+    def settled(self, device: str) -> "Plan":
+        """The plan with settings that suit the graph where the preset leaves them open."""
+        config, reasons = chosen(self.config, self.dataset, device)
+        return self if config == self.config else replace(self, config=config, reasons=tuple(reasons))
 
     @cached_property
     def run(self) -> dict[str, Any]:
         """What `run.json` holds."""
-        fine_tune = {} if self.start is None else {"fine_tune": True}
+        more: dict[str, Any] = {"fine_tune": True} if self.start is not None else {}
+        more |= {"chosen": list(self.reasons)} if self.reasons else {}
         about = {"data": self.data, "counts": counts(self.dataset), "facts": fingerprint(self.dataset)}
         about |= {"preset": self.preset}
-        return {**about, **fine_tune, "config": to_dict(self.config)}
+        return {**about, **more, "config": to_dict(self.config)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,25 +79,29 @@ class Trained:
 
 def fit(
     data: Dataset | str | os.PathLike[str],
-    preset: str = "recall",
+    preset: str = DEFAULT,
     *,
     out: str | os.PathLike[str] | None = None,
     settings: Settings | None = None,
     seed: int | None = None,
     device: str = "auto",
     callbacks: Iterable[AnyCallback] = (),
+    from_scratch: bool = False,
     resume: bool = False,
     overwrite: bool = False,
 ) -> Model:
     """Train a model on the train facts of `data`, keeping the weights with the best validation MRR.
 
-    `settings` change those of the preset. The model is calibrated where there are validation facts; test facts are not
+    The default preset begins with the weights that come with hmem, unless `from_scratch`. `settings` change those of
+    the preset. The model is calibrated where there are validation facts; test facts are not
     looked at. With `out` the model, its log and checkpoints are in that folder, and `resume=True` goes on with a run
     that was interrupted there; without `out` nothing is written.
     """
     dataset = data if isinstance(data, Dataset) else load_dataset(data)
     name = dataset.name if isinstance(data, Dataset) else str(data)
-    plan = Plan(data=name, dataset=dataset, preset=preset, config=configure(settings_of(preset), settings, seed))
+    config = configure(settings_of(preset), settings, seed)
+    start = None if from_scratch else bundled_start(config, dataset)
+    plan = Plan(data=name, dataset=dataset, preset=preset, config=config, start=start)
     folder = None if out is None else Path(out).expanduser()
     return train_in(folder, plan, device=device, callbacks=callbacks, resume=resume, overwrite=overwrite).model
 
@@ -95,6 +109,17 @@ def fit(
 def load(folder: str | os.PathLike[str], device: str = "auto") -> Model:
     """The model in a folder that `fit` or `hmem train` wrote."""
     return load_model(Path(folder).expanduser(), resolve_device(device))
+
+
+def bundled_start(config: Config, dataset: Dataset) -> Callable[[], State] | None:
+    """How to begin with the weights that come with hmem, if they fit a model with these settings."""
+    if config.propagation is None or config.propagation.roles == "learned":
+        return None
+    base = load_model(BUNDLED)
+    assert base.config.propagation is not None
+    if replace(base.config.propagation, roles=config.propagation.roles) != config.propagation:
+        return None
+    return lambda: warm_start(config, base.model, base.vocab, dataset.vocab, dataset.train)
 
 
 def fingerprint(dataset: Dataset) -> str:
@@ -124,6 +149,8 @@ def train_in(
     overwrite: bool = False,
 ) -> Trained:
     """Carry out a plan in a folder of its own, or without one."""
+    device = resolve_device(device)
+    plan = plan.settled(device)
     if out is None:
         if resume or overwrite:
             option = "resume" if resume else "overwrite"
@@ -155,6 +182,7 @@ def carry_out(
         validate=None if validator is None else (lambda model: validator(ModelScorer(model, validator.graph))),
         progress=told.on_progress,
         checkpoint=None if folder is None else folder.checkpoint,
+        improved=None if folder is None else (lambda model, metric: folder.keep(_so_far(plan, model, metric))),
         stop=told.should_stop,
     )
     told.on_start(plan.run)
@@ -170,6 +198,15 @@ def carry_out(
         folder.finish(trained.model)
     told.on_end(trained.model)
     return trained
+
+
+def _so_far(plan: Plan, model: Network, metric: float) -> Model:
+    """The best weights of a run that goes on, so that there is a model whatever becomes of it."""
+    metrics = {"reports": [], "training": {"stopped": "not yet", "best": round(metric, 4)}}
+    return Model(
+        model=model, config=plan.config, vocab=plan.dataset.vocab, dataset=plan.dataset.name, preset=plan.preset,
+        metrics=metrics,
+    )  # fmt: skip
 
 
 def _measured(plan: Plan, outcome: Outcome, scorer: ModelScorer | None) -> Trained:

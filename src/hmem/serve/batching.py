@@ -52,30 +52,20 @@ class Batcher:
         self._asked: deque[_Asked] = deque()
         self._calls: deque[tuple[Callable[[Session], Any], Future[Any]]] = deque()
         self._closed = False
+        self.waiting = 0  # questions and calls in the queue
         self._thread = threading.Thread(target=self._work, name="hmem-model", daemon=True)
         self._thread.start()
-
-    @property
-    def waiting(self) -> int:
-        """Questions and calls in the queue."""
-        return sum(len(asked.questions) for asked in self._asked.copy()) + len(self._calls)
 
     def predict(self, questions: Sequence[Question]) -> "Future[Answers]":
         """The best answers to each question, to come."""
         asked = _Asked(questions)
-        with self._changed:
-            self._refuse_too_many(len(questions))
-            self._asked.append(asked)
-            self._changed.notify()
+        self._put(self._asked, asked, len(questions))
         return asked.future
 
     def call(self, function: Callable[[Session], T]) -> "Future[T]":
         """What a function makes of the model and the facts of the moment, to come."""
         future: Future[T] = Future()
-        with self._changed:
-            self._refuse_too_many(1)
-            self._calls.append((function, future))
-            self._changed.notify()
+        self._put(self._calls, (function, future), 1)
         return future
 
     def close(self, patience: int | float | None = None) -> bool:
@@ -88,11 +78,15 @@ class Batcher:
             future.cancel()
         return not self._thread.is_alive()
 
-    def _refuse_too_many(self, more: int) -> None:
-        if self._closed:
-            raise ApiError("busy", "the server is shutting down")
-        if self.waiting + more > max(self._most_waiting, more):
-            raise ApiError("busy", f"{self.waiting:,} questions are waiting already; try again in a moment")
+    def _put(self, queue: deque[Any], work: object, size: int) -> None:
+        with self._changed:
+            if self._closed:
+                raise ApiError("busy", "the server is shutting down")
+            if self.waiting + size > max(self._most_waiting, size):
+                raise ApiError("busy", f"{self.waiting:,} questions are waiting already; try again in a moment")
+            self.waiting += size
+            queue.append(work)
+            self._changed.notify()
 
     def _work(self) -> None:
         while True:
@@ -102,6 +96,7 @@ class Batcher:
                     return
                 batch = self._gather()
                 call = self._calls.popleft() if self._calls else None
+                self.waiting -= call is not None
             if batch:
                 self._answer(batch)
             if call is not None:
@@ -119,6 +114,7 @@ class Batcher:
         room = MOST_QUESTIONS
         while self._asked and (not batch or len(self._asked[0].questions) <= room):
             asked = self._asked.popleft()
+            self.waiting -= len(asked.questions)
             if asked.future.set_running_or_notify_cancel():  # else its caller has given up
                 batch.append(asked)
                 room -= len(asked.questions)

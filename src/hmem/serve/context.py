@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any
 
-from fastapi import Depends
+from fastapi import Depends, Query
 from starlette.requests import Request
 
 from hmem.serve.errors import CODES
 from hmem.serve.responses import Failure
 from hmem.serve.service import Service
+from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
 
 ALWAYS = ("invalid", "forbidden", "too_large", "busy", "timeout", "store", "internal")  # may happen to any request
 
@@ -18,6 +19,8 @@ def _service(request: Request) -> Service:
 
 
 TheService = Annotated[Service, Depends(_service)]
+NAME = Query(min_length=1, max_length=LONGEST_NAME)
+Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
 
 
 def failures(*codes: str) -> dict[int | str, dict[str, Any]]:

@@ -13,23 +13,12 @@ class Metrics:
     """The metrics of one server, apart from those of others in the process. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "hmem_requests", "Requests answered.", ["route", "method", "status"], registry=self._registry
-        )
-        self._seconds = Histogram(
-            "hmem_request_seconds",
-            "Time from a request to the start of its answer.",
-            ["route"],
-            buckets=SECONDS,
-            registry=self._registry,
-        )
-        self._batches = Histogram(
-            "hmem_batch_questions",
-            "Questions answered in one pass through the model.",
-            buckets=SIZES,
-            registry=self._registry,
-        )
+        self._registry = registry = CollectorRegistry()
+        labels, started = ["route", "method", "status"], "Time from a request to the start of its answer."
+        self._requests = Counter("hmem_requests", "Requests answered.", labels, registry=registry)
+        self._seconds = Histogram("hmem_request_seconds", started, ["route"], buckets=SECONDS, registry=registry)
+        asked = "Questions answered in one pass through the model."
+        self._batches = Histogram("hmem_batch_questions", asked, buckets=SIZES, registry=registry)
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()

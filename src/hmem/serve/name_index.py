@@ -4,6 +4,8 @@ Kept current from the store's changes, so that looking a name up costs the same 
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +14,7 @@ from jaxtyping import Int
 from hmem.graph.name_search import closest
 from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
-from hmem.knowledge.store.records import Changes, Names3
+from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.serve.search import MOST_LETTERS, Search
 
@@ -50,42 +52,37 @@ class NameIndex:
 
     def refresh(self) -> None:
         """Take in what was written since the last look."""
-        with self._lock:
-            self._refresh()
+        with self._current():
+            pass
 
     def check(self, kind: str, name: str) -> None:
         """An UnknownNameError if no entity or relation, whichever `kind` says, has that name."""
-        with self._lock:
-            self._refresh()
-            if name not in self._tables[kind].names:
+        with self._current() as tables:
+            if name not in tables[kind].names:
                 raise unknown_name(kind, name)
 
     def facts_of(self, name: str) -> int | None:
         """How many facts an entity stands in; None for one that was never stored."""
-        with self._lock:
-            self._refresh()
-            number = self._tables["entity"].names.get(name)
-            return None if number is None else int(self._tables["entity"].counts[number])
+        with self._current() as tables:
+            number = tables["entity"].names.get(name)
+            return None if number is None else int(tables["entity"].counts[number])
 
     def relations(self) -> list[Named]:
         """All relations, as they came."""
-        with self._lock:
-            self._refresh()
-            table = self._tables["relation"]
-            return [Named(name, int(count)) for name, count in zip(table.names, table.counts, strict=False)]
+        with self._current() as tables:
+            columns = tables["relation"].names, tables["relation"].counts
+            return [Named(name, int(count)) for name, count in zip(*columns, strict=False)]
 
     def entities(self, typed: str, limit: int) -> list[Named]:
         """The entities that may be meant; without anything typed, those with the most facts."""
-        with self._lock:
-            self._refresh()
-            table = self._tables["entity"]
+        with self._current() as tables:
+            table = tables["entity"]
             return [Named(table.names[number], int(table.counts[number])) for number in table.find(typed, limit)]
 
     def named(self, facts: Triples) -> list[Names3]:
         """Facts given by the numbers of the store."""
-        with self._lock:
-            self._refresh()
-            entities, relations = self._tables["entity"].names, self._tables["relation"].names
+        with self._current() as tables:
+            entities, relations = tables["entity"].names, tables["relation"].names
             return [(entities[head], relations[relation], entities[tail]) for head, relation, tail in facts.tolist()]
 
     def closest(self, kind: str, name: str) -> list[str]:
@@ -94,24 +91,24 @@ class NameIndex:
             names = self._tables[kind].names.to_list().copy()
         return closest(name[:MOST_LETTERS], names, NEAR)
 
-    def _refresh(self) -> None:
-        if self._store.moment == self._moment:
-            return
-        entities, relations = self._tables["entity"], self._tables["relation"]
-        changes = self._store.changes_since(self._moment or 0, len(entities.names), len(relations.names))
-        entities.extend(changes.entities)
-        relations.extend(changes.relations)
-        self._count(changes)
-        self._moment = changes.moment
-        facts = int(relations.counts.sum())
-        self.totals = Totals(facts, len(entities.names), len(relations.names), changes.moment)
-
-    def _count(self, changes: Changes) -> None:
-        for facts, sign in ((changes.added, 1), (changes.removed, -1)):
-            self._tables["relation"].add(facts[:, 1], sign)
-            self._tables["entity"].add(facts[:, 0], sign)
-            others = facts[facts[:, 0] != facts[:, 2]]  # a fact about an entity and itself is one fact
-            self._tables["entity"].add(others[:, 2], sign)
+    @contextmanager
+    def _current(self) -> "Iterator[dict[str, _Table]]":
+        """The tables, for this thread alone meanwhile, with all that was written."""
+        with self._lock:
+            if self._store.moment != self._moment:
+                entities, relations = self._tables["entity"], self._tables["relation"]
+                changes = self._store.changes_since(self._moment or 0, len(entities.names), len(relations.names))
+                entities.extend(changes.entities)
+                relations.extend(changes.relations)
+                for facts, sign in ((changes.added, 1), (changes.removed, -1)):
+                    others = facts[facts[:, 0] != facts[:, 2]]  # a fact about an entity and itself is one fact
+                    np.add.at(relations.counts, facts[:, 1], sign)
+                    np.add.at(entities.counts, facts[:, 0], sign)
+                    np.add.at(entities.counts, others[:, 2], sign)
+                self._moment = changes.moment
+                facts_now = int(relations.counts.sum())
+                self.totals = Totals(facts_now, len(entities.names), len(relations.names), changes.moment)
+            yield self._tables
 
 
 class _Table:
@@ -129,9 +126,6 @@ class _Table:
         if len(self.names) > len(self.counts):
             room = max(len(self.names), 2 * len(self.counts)) - len(self.counts)
             self.counts = np.concatenate([self.counts, np.zeros(room, dtype=np.int64)])
-
-    def add(self, numbers: Int[np.ndarray, " n"], sign: int) -> None:
-        np.add.at(self.counts, numbers, sign)
 
     def find(self, typed: str, limit: int) -> list[int]:
         if not typed.strip():

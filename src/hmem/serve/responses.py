@@ -121,7 +121,10 @@ class ReasonOut(Out):
     text: str
     facts: list[list[str]]
     weight: Annotated[float | None, Field(description="How strongly the fact stands in the memory.")]
-    contribution: Annotated[float, Field(description="All of them sum to `total`.")]
+    contribution: Annotated[
+        float, Field(description="They sum to `total`; where there is none, how much the answer's share falls without.")
+    ]
+    without: Annotated[float | None, Field(description="The probability of the answer without these facts.")]
     share: Annotated[float, Field(description="Its part of all contributions, by size: from 0 to 1.")]
 
 
@@ -130,7 +133,7 @@ class ExplainOut(NamesOut):
     stored: Stored
     score: Score
     probability: Probability
-    total: float
+    total: float | None
     lines: list[ReasonOut]
 
 
@@ -201,7 +204,9 @@ class RelationsOut(Out):
 
 
 class AttachedOut(Out):
-    name: str
+    name: Annotated[
+        str, Field(description="That of its folder; any-graph, which comes with hmem, if none is attached.")
+    ]
     status: Literal["loading", "ready", "trouble"]
     preset: str | None
     dataset: str | None
@@ -216,7 +221,7 @@ class GraphOut(Out):
     relations: int
     moment: Annotated[int, Field(description="The number of the last write.")]
     created: Annotated[datetime | None, Field(description="When the oldest fact was added.")]
-    model: AttachedOut | None
+    model: AttachedOut
     writes: Annotated[bool, Field(description="Whether facts can be added and removed here.")]
     token: Annotated[bool, Field(description="Whether that needs a token.")]
 
@@ -234,10 +239,12 @@ class ModelOut(Out):
     name: str
     preset: str
     dataset: str
-    kind: str
-    binding: str
-    entity_dim: int
-    relation_dim: int
+    kind: Annotated[str, Field(description="explicit, implicit or propagation; what it has not is null.")]
+    binding: str | None
+    entity_dim: int | None
+    relation_dim: int | None
+    dim: int | None
+    steps: int | None
     parameters: int
     entities: int
     relations: int
@@ -254,5 +261,5 @@ class StatusOut(Out):
 
 class ReadyOut(Out):
     status: str
-    model: str | None
+    model: str
     moment: int

@@ -1,12 +1,11 @@
 """Questions: what is likely, how likely, and why."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from hmem.knowledge.explanation import Reason
+from hmem.knowledge.explanation import Reason, Reasons
 from hmem.knowledge.results import Question
 from hmem.serve.context import TheService, failures
 from hmem.serve.errors import ApiError
@@ -15,7 +14,7 @@ from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, ReasonOut, 
 from hmem.serve.settings import MOST_ANSWERS, STORED_EDGES
 
 K = 10  # answers, unless the request says otherwise
-ASKING = failures("unknown_name", "no_facts", "not_trained", "no_model")
+ASKING = failures("unknown_name", "no_facts", "not_trained")
 
 router = APIRouter(tags=["questions"])
 
@@ -70,13 +69,13 @@ async def explain(service: TheService, body: ExplainIn) -> ExplainOut:
     return ExplainOut.model_validate({**asked, **found.summary(), "lines": lines})
 
 
-def lines_of(found: Sequence[Reason], k: int) -> list[ReasonOut]:
-    """The k lines that matter most, in their order, and one for all others."""
+def lines_of(found: Reasons, k: int) -> list[ReasonOut]:
+    """The k lines that matter most, in their order, and one for all others if they add up."""
     everything = sum(abs(each.contribution) for each in found) or 1.0
     chosen = sorted(range(len(found)), key=lambda place: -abs(found[place].contribution))[:k]
     lines = [_line(found[place], everything) for place in sorted(chosen)]
     others = [found[place] for place in set(range(len(found))).difference(chosen)]
-    if others:
+    if others and found.total is not None:
         rest = Reason(kind="others", facts=(), contribution=sum(each.contribution for each in others))
         share = sum(abs(each.contribution) for each in others) / everything
         lines.append(_line(rest, everything, text=f"{len(others):,} others", share=share))

@@ -10,14 +10,12 @@ from hmem.graph.names import unknown_name
 from hmem.knowledge.base import facts_of
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import TheService, failures
+from hmem.serve.context import NAME, Limit, TheService, failures
 from hmem.serve.requests import EndOf
 from hmem.serve.responses import EntitiesOut, NamedOut, NeighborsOut
-from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
+from hmem.serve.settings import LONGEST_NAME
 
 MOST_NEIGHBORS = 10_000  # facts of an entity that are looked at
-NameQuery = Query(min_length=1, max_length=LONGEST_NAME)
-Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
 
 router = APIRouter(tags=["graph"])
 
@@ -40,11 +38,11 @@ async def find_entities(
 
 
 @router.get("/neighbours", include_in_schema=False)  # as it was called before
-@router.get("/neighbors", responses=failures("unknown_name", "not_trained", "no_model"))
+@router.get("/neighbors", responses=failures("unknown_name", "not_trained"))
 async def list_neighbors(
     service: TheService,
-    entity: Annotated[str, NameQuery],
-    relation: Annotated[str | None, NameQuery] = None,
+    entity: Annotated[str, NAME],
+    relation: Annotated[str | None, NAME] = None,
     direction: EndOf = "tail",
     limit: Limit = 100,
 ) -> NeighborsOut:
@@ -56,7 +54,7 @@ async def list_neighbors(
 
     def look(store: Store, weights: Mapping[Names3, float], most: int) -> NeighborsOut:
         total = service.name_index.facts_of(entity)
-        if total is None and not service.model.has_entity(entity):
+        if total is None and (service.model.saved is None or entity not in service.model.saved.vocab.entities):
             raise unknown_name("entity", entity)
         facts = [] if total is None else facts_of(store, entity, most)
         facts.sort(key=lambda fact: -weights.get(fact.names, -1.0))  # without weights, they stay as they are

@@ -1,28 +1,45 @@
 """Facts as they are stored: list them, look back, add and remove."""
 
+import hmac
 from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hmem.knowledge.store.records import StoredFact, Written
 from hmem.knowledge.store.store import Store
-from hmem.serve.authorization import check_write
-from hmem.serve.context import TheService, failures
+from hmem.serve.context import NAME, Limit, TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn
 from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut
 from hmem.serve.service import Service
-from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
+from hmem.serve.settings import Settings
 
 MOST_OFFSET = 1_000_000_000
 LONGEST_TIME = 40  # characters
 
-NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_NAME)]
-Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
+NameQuery = Annotated[str | None, NAME]
 WRITING = failures("unauthorized", "writes_off")
 
+bearer = HTTPBearer(auto_error=False, description="The token in HMEM_TOKEN of the server.")
+Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+
 router = APIRouter(tags=["facts"])
+
+
+def check_write(request: Request, shown: Shown) -> None:
+    """A dependency of the routes that change facts: no token, no write, unless the server allows it."""
+    settings: Settings = request.app.state.settings
+    if not settings.writable:
+        raise ApiError(
+            "writes_off",
+            "this server does not accept writes; start it with HMEM_TOKEN set, or on this machine with --allow-writes",
+        )
+    given = shown.credentials.strip().encode("utf-8", "replace") if shown else b""
+    # Compared in a time that does not tell how much of it was right.
+    if settings.token is not None and not hmac.compare_digest(given, settings.token.strip().encode()):
+        raise ApiError("unauthorized", "a write needs the token of this server, as `Authorization: Bearer TOKEN`")
 
 
 @router.get("/facts", responses=failures("unknown_name"))

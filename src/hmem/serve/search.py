@@ -46,7 +46,10 @@ class Search:
         wanted = letters(typed)
         kind_of: dict[int, float] = {}
         for kind, text in enumerate((f"{END}{WORD}{wanted}{SPLIT}", f"{END}{WORD}{wanted}", f"{WORD}{wanted}", wanted)):
-            found = self._with(text) if wanted else self._as_typed(typed)
+            if wanted:
+                found = (number for block in self._blocks for number in block.containing(text))
+            else:  # what was typed has no letters or digits at all
+                found = (number for number, name in enumerate(self._names) if typed and typed in name)
             for number in islice(found, MOST_OF_A_KIND):
                 kind_of.setdefault(number, kind)
             if len(kind_of) >= limit:
@@ -57,21 +60,15 @@ class Search:
                     kind_of.setdefault(number, LAST - alike)
         return sorted(kind_of, key=lambda n: (kind_of[n], -weights[n], self._names[n]))[:limit]
 
-    def _with(self, text: str) -> Iterator[int]:
-        for block in self._blocks:
-            yield from block.containing(text)
-
-    def _as_typed(self, typed: str) -> Iterator[int]:
-        """For what has no letters or digits at all."""
-        return (number for number, name in enumerate(self._names) if typed and typed in name)
-
 
 class _Block:
     """Some names, one after the other."""
 
     def __init__(self, first: int, names: Sequence[str]) -> None:
         self.first = first
-        texts = [_searched(name) for name in names]
+        # Of each name all its letters in one word, and then its words.
+        parts = [(letters(name), *words(name)) for name in names]
+        texts = [END + SPLIT.join([WORD + whole, "".join(WORD + word for word in rest)]) for whole, *rest in parts]
         self._text = "".join(texts) + END
         self._starts: Int[np.ndarray, " n"] = np.cumsum([0, *map(len, texts)])  # of each name, and the end
 
@@ -94,21 +91,12 @@ class _Block:
 
 
 def letters(name: str) -> str:
-    return "".join(character for character in plain(name) if character.isalnum())
+    return "".join(words(name))
 
 
 def words(name: str) -> list[str]:
-    """The runs of letters and digits in a name."""
-    return "".join(character if character.isalnum() else " " for character in plain(name)).split()
-
-
-def plain(name: str) -> str:
-    """A name without case and accents."""
-    if name.isascii():
-        return name.casefold()
-    return "".join(each for each in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(each))
-
-
-def _searched(name: str) -> str:
-    """What is searched for a name: all its letters in one word, and then its words."""
-    return f"{END}{WORD}{letters(name)}{SPLIT}" + "".join(f"{WORD}{word}" for word in words(name))
+    """The runs of letters and digits in a name, without case and accents."""
+    plain = name.casefold()
+    if not name.isascii():
+        plain = "".join(each for each in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(each))
+    return "".join(character if character.isalnum() else " " for character in plain).split()

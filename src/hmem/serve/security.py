@@ -60,15 +60,22 @@ class Guard:
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
                 message["headers"] = headers.raw
-                method = scope["method"] if scope["method"] in METHODS else "other"
-                self.metrics.request(self._route(scope), method, status, time.perf_counter() - started)
+                path, method = scope["path"], scope["method"] if scope["method"] in METHODS else "other"
+                route = path if path in self.routes else "/static" if path.startswith("/static/") else "other"
+                self.metrics.request(route, method, status, time.perf_counter() - started)
             await send(message)
 
+        async def receive_again() -> Message:
+            """The body that was read already; after it, whether the client leaves."""
+            return bodies.pop() if bodies else await receive()
+
         try:
-            check_host(Headers(scope=scope), self.hosts)
-            check_origin(scope["method"], Headers(scope=scope))
-            body = await self._body(Headers(scope=scope), receive)
-            await self.app(scope, _replay(body, receive), send_with_headers)
+            received = Headers(scope=scope)
+            check_host(received, self.hosts)
+            check_origin(scope["method"], received)
+            body = await self._body(received, receive)
+            bodies: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+            await self.app(scope, receive_again, send_with_headers)
         except ApiError as error:
             if not status:
                 await answer(error.code, str(error))(scope, receive, send_with_headers)
@@ -77,12 +84,6 @@ class Guard:
             if not status:
                 failure = answer("internal", "a mistake in the server, which has been written to its log")
                 await failure(scope, receive, send_with_headers)
-
-    def _route(self, scope: Scope) -> str:
-        path: str = scope["path"]
-        if path in self.routes:
-            return path
-        return "/static" if path.startswith("/static/") else "other"
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         announced = headers.get("content-length", "")
@@ -138,17 +139,3 @@ def host_name(host: str) -> str:
 
 def _too_long() -> ApiError:
     return ApiError("too_large", f"the body is longer than {MOST_BYTES:,} bytes; send it in several requests")
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that hands out a body that was read already, and then waits for the client to leave."""
-    is_sent = False
-
-    async def again() -> Message:
-        nonlocal is_sent
-        if is_sent:
-            return await receive()
-        is_sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again

@@ -1,15 +1,49 @@
 """How wrong an answer is: minus the log probability of the true filler among the candidates."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from hmem.config import TrainingConfig
 from hmem.memory.superpose import Edges
+from hmem.model.build import Network
+from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
-from hmem.model.query import Noise, Query, other_answers
+from hmem.model.index import FrozenIndex
+from hmem.model.propagation import Propagation
+from hmem.model.query import Drop, Noise, Query, other_answers
 from hmem.model.scoring import Answer, columns_of, leave_out_
 from hmem.model.vectors import Vectors
+from hmem.training.propagation import Concealed, propagation_loss
+
+
+def loss_function(
+    model: Network, graph: FrozenIndex, training: TrainingConfig
+) -> Callable[[Query, Noise], Float[Tensor, ""]]:
+    """The loss of a batch of questions, each about a fact that is withheld."""
+    if isinstance(model, Propagation):
+        concealed = Concealed(graph)
+        return lambda query, noise: propagation_loss(model, query, concealed, training, noise)
+    return lambda query, noise: memory_loss(model, query, graph, training, noise)
+
+
+def memory_loss(
+    model: HMem, query: Query, graph: FrozenIndex, training: TrainingConfig, noise: Noise
+) -> Float[Tensor, ""]:
+    drop = Drop(
+        noise=noise,
+        memory=training.memory_dropout,
+        retrieved=training.retrieved_dropout,
+        neighbor=training.neighbor_dropout or 0.0,
+        identity=training.identity_dropout,
+        link=training.link_withholding or 0.0,
+    )
+    vectors = model.embeddings()
+    answer = model.answer(query, graph, vectors, drop)
+    stored = answer.weighted.edges if isinstance(model.memory, ExplicitMemory) else graph.lookup(query.entity)
+    return answer_loss(model, answer, vectors, query, stored, training, noise)
 
 
 def answer_loss(
@@ -44,7 +78,7 @@ def answer_loss(
         reached = answer.reached.log_mass_on(query.target)  # (B,) log p_walks
         rest = dense + torch.logaddexp(reached, answer.reached.log_null + dense.detach())
     # Hidden links would teach the null slot that answers are absent more often than they are.
-    is_hidden = noise.unlinked(len(query), training.link_withholding)
+    is_hidden = noise.unlinked(len(query), training.link_withholding or 0.0)
     return -(torch.where(is_linked, 0.0, rest) + recalled.masked_fill(is_hidden, 0.0)).mean()
 
 

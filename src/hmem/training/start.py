@@ -12,25 +12,27 @@ from hmem.graph.paths import mine_paths
 from hmem.graph.rules import mine, share_of_loops
 from hmem.memory.log_odds import log_odds
 from hmem.memory.weighting import Weighting
+from hmem.model.build import Network, build
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
+from hmem.model.propagation import Propagation
 from hmem.model.query import seed_for
 
 MOST_RELATIONS = 16_000  # of an explicit memory: a table of every two roles then takes 4 GB
 
 
-def new_model(config: Config, num_entities: int, num_relations: int) -> HMem:
+def new_model(config: Config, num_entities: int, num_relations: int) -> Network:
     """A model with the starting weights that the seed determines, whatever the device."""
-    if num_relations > MOST_RELATIONS and config.memory.kind == "explicit":
+    if num_relations > MOST_RELATIONS and (config.propagation is not None or config.memory.kind == "explicit"):
         raise ConfigError(
-            f"{num_relations:,} relations are too many for explicit memories, which compare every two of them; "
+            f"{num_relations:,} relations are too many for a model that compares every two of them; "
             "is a column of names read as relations?",
             found=num_relations,
             expected=f"at most {MOST_RELATIONS:,}",
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_for("weights", config.training.seed))
-        return HMem(config.memory, num_entities, num_relations)
+        return build(config, num_entities, num_relations)
 
 
 def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
@@ -50,13 +52,21 @@ def start_from_rules(model: HMem, graph: Neighborhoods, seed: int) -> None:
         model.paths.start_from(*(torch.from_numpy(each).to(model.device) for each in (found.steps, found.confidence)))
 
 
-def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimizer:
+def make_optimizer(model: Network, training: TrainingConfig) -> torch.optim.Optimizer:
     """Adam, in groups that step at their own rates.
 
     The exact channels' coefficients step faster, and are not decayed; nor is what else starts from counts, which decay
     would draw to even odds. Whitening divides what is learned about entities and roles by √d, so that steps √d
     times as far: the whitened vectors then move as unwhitened ones would.
     """
+    rate, decay = training.learning_rate, training.weight_decay
+    if isinstance(model, Propagation):
+        if model.learned is not None and model.computed is not None:
+            # Computing role vectors anew in each step takes half the time on a CPU, and the table can learn the rest.
+            model.computed.requires_grad_(model.device.type == "cuda")
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        groups: list[dict[str, Any]] = [{"params": trained, "full_rate": rate}]
+        return torch.optim.AdamW(groups, lr=rate, weight_decay=decay, fused=True)
     channels = [channel for channel in (model.exact, model.paths) if channel is not None]
     exact = [parameter for channel in channels for parameter in channel.parameters()]
     raw = list(model.embeddings.parameters()) if model.embeddings.whitening is not None else []
@@ -65,15 +75,14 @@ def make_optimizer(model: HMem, training: TrainingConfig) -> torch.optim.Optimiz
     counted += [model.own] if model.own is not None else []
     others = {id(parameter) for parameter in exact + raw + counted}
     usual = [parameter for parameter in model.parameters() if id(parameter) not in others]
-    rate = training.learning_rate
-    groups: list[dict[str, Any]] = [{"params": usual, "full_rate": rate}]
+    groups = [{"params": usual, "full_rate": rate}]
     if raw:
         groups.append({"params": raw, "full_rate": rate * math.sqrt(model.config.entity_dim)})
     if counted:
         groups.append({"params": counted, "full_rate": rate, "weight_decay": 0.0})
     if exact:
         groups.append({"params": exact, "full_rate": rate * training.exact_rate, "weight_decay": 0.0})
-    return torch.optim.AdamW(groups, lr=rate, weight_decay=training.weight_decay, fused=True)
+    return torch.optim.AdamW(groups, lr=rate, weight_decay=decay, fused=True)
 
 
 def _counted_weighting(model: HMem) -> Weighting | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from hmem.model.build import Network
 from hmem.model.checkpoint import with_todays_names
-from hmem.model.hmem import HMem
 
 Weights = dict[str, Tensor]
 
@@ -25,11 +25,12 @@ class State:
     best_metric: float | None = None
     last_metric: float | None = None
     looks_without_gain: int = 0
+    rate_left: float = 1.0  # of the learning rate, after setbacks
     best_weights: Weights | None = None
     weights: Weights = field(default_factory=dict)
     moments: dict[str, Tensor] = field(default_factory=dict)
 
-    def record(self, metric: float, model: HMem) -> None:
+    def record(self, metric: float, model: Network) -> None:
         """Remember a validation metric, and the weights if it is the best."""
         self.last_metric = metric
         if self.best_metric is None or metric > self.best_metric:
@@ -38,7 +39,7 @@ class State:
         else:
             self.looks_without_gain += 1
 
-    def captured(self, model: HMem, optimizer: torch.optim.Optimizer) -> "State":
+    def captured(self, model: Network, optimizer: torch.optim.Optimizer) -> "State":
         """This state with the current weights and moments in it."""
         self.weights = _copy(model.state_dict())
         self.moments = {
@@ -48,7 +49,7 @@ class State:
         }
         return self
 
-    def restore(self, model: HMem, optimizer: torch.optim.Optimizer) -> None:
+    def restore(self, model: Network, optimizer: torch.optim.Optimizer) -> None:
         model.load_state_dict(self.weights)
         per_parameter: dict[int, dict[str, Tensor]] = {}
         for key, value in self.moments.items():
@@ -76,7 +77,7 @@ class State:
         return cls(**counters, best_weights=best or None, weights=part("weights/"), moments=part("moments/"))
 
 
-COUNTERS = ("step", "seconds", "loss", "best_metric", "last_metric", "looks_without_gain")
+COUNTERS = ("step", "seconds", "loss", "best_metric", "last_metric", "looks_without_gain", "rate_left")
 OLD_COUNTERS = {"best_figure": "best_metric", "last_figure": "last_metric"}  # in states of earlier versions
 
 

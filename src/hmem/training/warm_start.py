@@ -12,6 +12,7 @@ from hmem.config import Config
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
+from hmem.model.build import Network
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import unseen_vectors
@@ -20,19 +21,22 @@ from hmem.training.start import new_model, start_from_rules
 from hmem.training.state import State
 
 
-def warm_start(config: Config, before: HMem, names_before: Vocabulary, vocab: Vocabulary, triples: Triples) -> State:
+def warm_start(config: Config, before: Network, names_before: Vocabulary, vocab: Vocabulary, triples: Triples) -> State:
     """The state in which training of a model of `triples` begins, with what `before` learned in it.
 
-    The settings of the memory must be those of `before`: vectors of another size say nothing.
+    The settings of the model must be those of `before`: vectors of another size say nothing. Only role vectors may come
+    from a table on top of what is computed, where they were computed alone.
     """
-    assert config.memory == before.config, "only training may be set otherwise"
-    graph = Neighborhoods.build(triples, len(vocab.entities), len(vocab.relations))
     model = new_model(config, len(vocab.entities), len(vocab.relations))
-    start_from_rules(model, graph, config.training.seed)
+    if isinstance(model, HMem):
+        assert model.config == before.config, "only training may be set otherwise"
+        graph = Neighborhoods.build(triples, len(vocab.entities), len(vocab.relations))
+        start_from_rules(model, graph, config.training.seed)
     trained = take_over(model, before, names_before, vocab)
-    with torch.no_grad():
-        model.is_trained.copy_(torch.from_numpy(np.diff(graph.offsets) > 0))
-        _place_unseen(model, FrozenIndex(graph), trained)
+    if isinstance(model, HMem):
+        with torch.no_grad():
+            model.is_trained.copy_(torch.from_numpy(np.diff(graph.offsets) > 0))
+            _place_unseen(model, FrozenIndex(graph), trained)
     return State(weights={name: value.detach().clone() for name, value in model.state_dict().items()})
 
 

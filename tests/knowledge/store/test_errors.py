@@ -29,7 +29,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    open_either_way(tmp_path, "is a folder; a knowledge base is a single file")
+    open_either_way(tmp_path, "is a folder; a knowledge base is a single file$")
+    (tmp_path / "model.safetensors").touch()
+    open_either_way(tmp_path, "file; make one that uses this model with: hmem kb create KB --model .* --facts DATA")
 
 
 def test_an_empty_file(tmp_path: Path) -> None:

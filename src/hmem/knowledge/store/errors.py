@@ -58,7 +58,9 @@ def refuse_what_is_no_store(path: Path) -> None:
         make = Hint(text="make one with", command=f"hmem kb create {path}")
         raise StoreError("there is no knowledge base {path}", path=path, hint=make)
     if path.is_dir():
-        raise StoreError("{path} is a folder; a knowledge base is a single file", path=path)
+        make = Hint(text="make one that uses this model with", command=f"hmem kb create KB --model {path} --facts DATA")
+        hint = make if (path / "model.safetensors").exists() else None
+        raise StoreError("{path} is a folder; a knowledge base is a single file", path=path, hint=hint)
     if not os.access(path, os.R_OK):
         raise StoreError(f"{{path}} cannot be read: {os.strerror(errno.EACCES)}", path=path)
     if not path.stat().st_size:

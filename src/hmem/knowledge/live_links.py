@@ -1,0 +1,101 @@
+"""The edges of a living graph for a network that passes messages along them.
+
+The edges that the graph was built with are indexed once. Those into entities whose facts have changed since are read
+anew and put in their place; so is which roles meet, where the change made or unmade a meeting. Neither grows with the
+graph.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import product
+
+import numpy as np
+import torch
+from jaxtyping import Int
+
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.triples import mirror_role
+from hmem.knowledge.live_graph import LiveGraph
+from hmem.memory.propagation import Links, Patch, meetings_of
+
+
+class LiveLinks:
+    """The edges of this moment."""
+
+    def __init__(self, live: LiveGraph, device: torch.device) -> None:
+        self.live, self.device = live, device
+        self._graph: Neighborhoods | None = None  # of which the edges are indexed
+
+    def current(self) -> Links:
+        """All edges; to be used before the graph changes again."""
+        touched, self.live.touched = self.live.touched, set()
+        if self._graph is not self.live.graph:
+            self._build()
+        elif touched:
+            self._patch(touched)
+        return self._current
+
+    def decide_meetings(self, facts: Iterable[tuple[int, int, int]]) -> bool:
+        """Whether two roles meet because of these stored facts only: role vectors are others without them."""
+        R, hidden = self.live.num_relations, defaultdict[int, set[tuple[int, int]]](set)
+        for head, relation, tail in facts:
+            hidden[head].add((relation + R, tail))
+            hidden[tail].add((relation, head))
+        gone: Counter[tuple[int, int]] = Counter()
+        for entity, edges in hidden.items():
+            roles, fillers = (each.tolist() for each in self.live.graph.edges_of(entity))
+            now = {role for role, filler in zip(roles, fillers, strict=True) if (role, filler) not in edges}
+            if len(now) < len(set(roles)):
+                gone.update(pair for pair in product(set(roles), repeat=2) if not now.issuperset(pair))
+        return any(self._together[pair] <= count for pair, count in gone.items())
+
+    def _build(self) -> None:
+        graph = self._graph = self.live.graph
+        Q = graph.num_roles
+        source, role, target = (
+            torch.from_numpy(each.astype(np.int64)).to(self.device)
+            for each in (graph.owners, graph.roles, graph.fillers)
+        )
+        self._built = Links(source, role, target, len(graph.offsets) - 1, Q)
+        self._changed: dict[int, Int[np.ndarray, " n"]] = {}  # entities whose facts differ, and the roles they now have
+        self._together = together_in(graph)
+        self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
+        self._current = self._built
+        self._current.__dict__["meetings"] = self._meetings
+        changed = graph.changed()
+        if changed:
+            self._patch(changed)
+
+    def _patch(self, touched: set[int]) -> None:
+        """Read the edges of the entities again that have changed."""
+        graph = self.live.graph
+        meet_before = self._together > 0
+        for entity in touched:
+            before = self._changed.get(entity)
+            before = np.unique(graph.built_roles(entity)) if before is None else before
+            now = np.unique(graph.edges_of(entity)[0])
+            self._changed[entity] = now
+            self._together[np.ix_(before, before)] -= 1
+            self._together[np.ix_(now, now)] += 1
+        if bool(((self._together > 0) != meet_before).any()):
+            self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
+        targets = np.array(sorted(self._changed), dtype=np.int64)
+        edges = graph.lookup(targets)  # out of them, and so into them the other way round
+        row, source, role = (
+            torch.from_numpy(each.astype(np.int64)).to(self.device)
+            for each in (edges.owner, edges.fillers, mirror_role(edges.roles, graph.num_relations))
+        )
+        patch = Patch(torch.from_numpy(targets).to(self.device), row, source, role)
+        self._current = self._built.patched(patch, max(graph.num_entities, self._built.num_entities))
+        self._current.__dict__["meetings"] = self._meetings
+
+
+def together_in(graph: Neighborhoods) -> Int[np.ndarray, "Q Q"]:
+    """How many entities of the base every two roles lead out of."""
+    pairs = np.unique(graph.owners * graph.num_roles + graph.roles)
+    owner, role = np.divmod(pairs, graph.num_roles)
+    together = np.zeros((graph.num_roles, graph.num_roles), dtype=np.int64)
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    for roles in np.split(role, starts[1:]):
+        together[np.ix_(roles, roles)] += 1
+    return together

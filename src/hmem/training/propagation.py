@@ -1,0 +1,81 @@
+"""Training of a network that passes messages: which edges a batch of questions must not see, and its loss.
+
+The asked facts are hidden from the whole batch, in both directions, and out of the degrees. What else is hidden must be
+like what is missing where the network will be asked. If validation facts are linked by other facts less often than
+those of training, all links between the asked entity and the answer are hidden in some of the questions
+(`share_to_hide`); and `neighbor_dropout` hides a share of all facts.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from hmem.config import TrainingConfig
+from hmem.graph.dataset import Dataset
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.triples import Triples
+from hmem.memory.propagation import Links
+from hmem.model.index import FrozenIndex
+from hmem.model.propagation import Propagation
+from hmem.model.query import Noise, Query, mirrored, other_answers
+
+LOOKED_AT = 20_000  # train facts of which the linked share is measured
+
+
+class Concealed:
+    """The edges of a training graph, and which of them questions about it must not see."""
+
+    def __init__(self, graph: FrozenIndex) -> None:
+        self.graph, self.links = graph, graph.links()
+        links = self.links
+        N, Q = links.num_entities, links.num_roles
+        source, role, target = links.source.long(), links.role.long(), links.target.long()
+        here = (source * N + target) * Q + role
+        there = (target * N + source) * Q + mirrored(role, Q // 2)
+        self.mirror = torch.empty_like(role)  # the edge of the same fact from its other end
+        self.mirror[here.argsort()] = there.argsort()
+        self.is_forward = role >= Q // 2
+
+    def from_questions(self, query: Query, training: TrainingConfig, noise: Noise) -> Links:
+        """The graph without the asked facts, and without what else is hidden."""
+        assert query.target is not None
+        links = self.links
+        hidden = torch.zeros(len(links.source), dtype=torch.bool, device=noise.device)
+        if training.neighbor_dropout:
+            drawn = noise.chosen(len(hidden), training.neighbor_dropout)
+            hidden = torch.where(self.is_forward, drawn, drawn[self.mirror])  # whole facts
+        unlinked = noise.unlinked(len(query), training.link_withholding or 0.0)
+        question, edge = links.between(query.entity, query.target)
+        edge = edge[unlinked[question] | (links.role[edge] == query.role[question])]
+        hidden[edge] = hidden[self.mirror[edge]] = True
+        return links.without(hidden)
+
+
+def propagation_loss(
+    network: Propagation, query: Query, concealed: Concealed, training: TrainingConfig, noise: Noise
+) -> Float[Tensor, ""]:
+    """−log p(target) among all entities but the other true answers."""
+    assert query.target is not None
+    scores = network.scores(query.entity, query.role, concealed.from_questions(query, training, noise))
+    others = other_answers(query, concealed.graph.lookup(query.entity))
+    scores = scores.index_put(others, scores.new_tensor(-torch.inf))
+    return cross_entropy(scores, query.target)
+
+
+def share_to_hide(dataset: Dataset) -> float:
+    """How often all links between two entities are hidden, so that facts are linked as those of validation are."""
+    if not len(dataset.valid):
+        return 0.0
+    drawn = np.random.default_rng(0).permutation(len(dataset.train))[:LOOKED_AT]
+    in_train = _linked_share(dataset.graph_of(dataset.train), dataset.train[drawn], own=1)
+    in_valid = _linked_share(dataset.inference_graph("train"), dataset.valid, own=0)
+    return 1 - min(1.0, in_valid / in_train) if in_train > 0 else 0.0
+
+
+def _linked_share(graph: Neighborhoods, facts: Triples, own: int) -> float:
+    """The share of facts whose head and tail have more than `own` edges from the one to the other."""
+    edges = graph.lookup(facts[:, 0])
+    to_tail = edges.fillers == facts[edges.owner, 2]
+    return float((np.bincount(edges.owner[to_tail], minlength=len(facts)) > own).mean())
