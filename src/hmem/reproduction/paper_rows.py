@@ -182,8 +182,9 @@ def fingerprint(config: Config) -> str:
     is added later changes nothing."""
     default = to_dict(Config())
     chosen = {
-        section: {name: value for name, value in values.items() if value != default[section][name]}
+        section: {name: value for name, value in values.items() if value != (default[section] or {}).get(name)}
         for section, values in to_dict(config).items()
+        if values is not None
     }
     return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:8]
 
