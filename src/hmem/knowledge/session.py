@@ -138,8 +138,9 @@ class Session:
     def _left(self, entity: int, parts: Removed) -> list[float | None]:
         """The probabilities of an answer that is asked for without some facts."""
         count = len(parts.walks)
-        ranks, scores = parts.rank_without, np.zeros(count)
-        ranked = Ranked(scores, scores, parts.log_p_without, np.zeros(count, dtype=bool), ranks == 1, ranks)
+        ranks = parts.rank_without
+        answers, stored = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
+        ranked = Ranked(answers, np.zeros(count), parts.log_p_without, stored, ranks == 1, ranks)
         return self._probabilities(np.full(count, entity), ranked)
 
     def memory_weights(self, entity: str, relation: str, direction: str) -> dict[Names3, float]:
