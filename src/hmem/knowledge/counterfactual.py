@@ -70,18 +70,19 @@ def log_p_without(
     assert isinstance(model, Propagation)
     assert predictor.links is not None
     links, R = predictor.links.current(), predictor.num_relations
-    stored = live.graph.answers(entity, role).astype(np.int64)
-    others = torch.from_numpy(stored[stored != answer]).to(model.device)
+    facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
+    stored = [other for other in live.graph.answers(entity, role).tolist() if other != answer]
     log_p, ranks = np.empty(len(walks)), np.empty(len(walks), dtype=np.int64)
 
     def judge(places: list[int], visible: Links) -> None:
         asked = torch.full((len(places),), entity, device=model.device)
         scores = model.scores(asked, torch.full_like(asked, role), visible, unreached=-torch.inf)
-        scores[:, others] = -torch.inf
+        for row, place in zip(scores, places, strict=True):  # a stored answer is a rival where its fact is hidden
+            row[[other for other in stored if predictor.fact(entity, role, other) not in facts[place]]] = -torch.inf
         log_p[places] = scores.log_softmax(1)[:, answer].double().nan_to_num(-np.inf).cpu().numpy()
-        ranks[places] = (1 + (scores > scores[:, answer, None]).sum(1)).cpu().numpy()
+        own = scores[:, answer, None]
+        ranks[places] = (1 + (scores > own).sum(1) + (scores == own)[:, :answer].sum(1)).cpu().numpy()
 
-    facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
     decide = [model.takes_new_relations and predictor.links.decide_meetings(each) for each in facts]
     hidden = [place for place, alone in enumerate(decide) if not alone]
     for low in range(0, len(hidden), AT_ONCE):

@@ -22,7 +22,7 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.store.as_dataset import is_knowledge_base
 from hmem.knowledge.store.store import Store
 from hmem.reproduction.results import append_line, read_lines
-from tests.cli.conftest import Command, command  # noqa: F401
+from tests.cli.conftest import Command, command, here  # noqa: F401
 from tests.knowledge.stores import DOG, WOLF, finish, start
 
 HELD = """
