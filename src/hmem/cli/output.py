@@ -225,11 +225,12 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgre
         task = bar.add_task("train", total=1.0, epoch="0", loss="–", speed="–", best="")
 
         def show(now: "TrainingProgress") -> None:
+            loss = "–" if math.isnan(now.loss) else f"{now.loss:.3f}"  # no step has been taken yet
             bar.update(
                 task,
                 completed=now.share,
                 epoch=f"{now.epoch}/{now.epochs}",
-                loss=f"{now.loss:.3f}",
+                loss=loss,
                 speed=f"{now.triples_per_second:,.0f}",
                 best="" if now.best is None else f"valid MRR {now.best:.3f}",
             )
@@ -237,7 +238,7 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgre
                 err.print(now.note, style="yellow", highlight=False)
             if now.validated is not None and not err.is_terminal:
                 err.print(
-                    f"epoch {now.epoch}/{now.epochs}  loss {now.loss:.3f}  {now.triples_per_second:,.0f} facts/s  "
+                    f"epoch {now.epoch}/{now.epochs}  loss {loss}  {now.triples_per_second:,.0f} facts/s  "
                     f"valid MRR {now.validated:.3f}  {now.seconds:.0f} s",
                     highlight=False,
                 )
