@@ -206,6 +206,22 @@ def _bars(*columns: ProgressColumn) -> Iterator[ProgressBars]:
 
 
 @contextmanager
+def step_progress() -> Iterator[Callable[[str, float, str], None]]:
+    """`show(what, share, text)`: a bar on standard error for each thing, if that is a terminal, and text beside it."""
+    err = console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True, disable=not err.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, share: float, text: str) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=1.0, text=text)
+            bars.update(tasks[what], completed=share, text=text)
+
+        yield show
+
+
+@contextmanager
 def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgress"], None]]:
     """On a terminal a live bar; elsewhere one line per validation. On standard error, so that results stay pipeable."""
     err = Console(stderr=True, quiet=quiet)

@@ -18,6 +18,7 @@ from hmem.config import Config, from_dict, to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.model.checkpoint import Model, read_tensors, write_tensors
 from hmem.training.loop import Progress
+from hmem.training.pretrain import Look
 from hmem.training.state import State
 
 if sys.platform != "win32":
@@ -64,7 +65,7 @@ class RunFolder:
             raise ConfigError(problem, path=self.path, hint=Hint(text="begin anew", option="overwrite"))
         return State.from_tensors(*read_tensors(self.path / STATE))
 
-    def log(self, now: Progress) -> None:
+    def log(self, now: Progress | Look) -> None:
         with (self.path / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps({name: getattr(now, name) for name in now.__dataclass_fields__}) + "\n")
 
