@@ -22,7 +22,8 @@ app = typer.Typer(
 def create(
     kb: Annotated[Path, typer.Argument(metavar="KB", help="The file to make, such as zoo.kb.")],
     model: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The model that answers, a folder `hmem train` wrote.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The model that answers, a folder `hmem train` wrote; by default `base`."),
     ] = None,
     facts: Annotated[
         str | None,
@@ -33,7 +34,9 @@ def create(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")] = False,
     json_path: options.AnswerJson = None,
 ) -> None:
-    """Make a knowledge base, of a model, of facts, of both or of neither: each can come later.
+    """Make a knowledge base, of facts, of a model of its own, of both or of neither: each can come later.
+
+    Until it has a model of its own, `base` answers: the one that comes with hmem.
 
     Of a dataset with splits the training facts are taken, and those observed of held-out entities.
     """
@@ -101,7 +104,7 @@ def compact(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> 
 @app.command()
 def use(
     kb: options.KnowledgeBase,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote, or `base`.")],
     json_path: options.AnswerJson = None,
 ) -> None:
     """Let a knowledge base answer by this model from now on."""
@@ -178,7 +181,7 @@ def _model(store: "Store") -> dict[str, Any] | None:
 
 def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -> dict[str, str]:
     if model is None:
-        return {"model": f"none, so nothing can be predicted yet; hmem train --from {kb} --out DIR makes one"}
+        return {"model": f"the one that comes with hmem; hmem train --from {kb} --out DIR makes one of its own"}
     if "trouble" in model:
         return {"model": model["trouble"]}
     entities = output.plural(model["entities"], "entity", "entities")
