@@ -71,7 +71,7 @@ def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[Mode
 
     with output.training_progress() as show:
         settings = merge(SETTINGS, {"training": {"epochs": epochs}})
-        model = fit(dataset, settings=settings, device=device, callbacks=[show])
+        model = fit(dataset, "recall", settings=settings, device=device, callbacks=[show])
     reports = [evaluate(model, dataset, name="hmem recall")]
     reports += [evaluate(make_baseline(name, dataset, "train"), dataset, name=name) for name in ("rules", "frequency")]
     return model, reports
