@@ -84,7 +84,7 @@ class _Watched:
 
     def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
         rows = []
-        for some, theirs in zip(entities.split(AT_ONCE), roles.split(AT_ONCE), strict=True):
+        for some, theirs in zip(torch.split(entities, AT_ONCE), torch.split(roles, AT_ONCE), strict=True):
             rows.append(self.scorer.score(some, theirs))
             self.done += len(some)
             self.progress(self.done, self.total)
