@@ -73,7 +73,13 @@ def test_training_takes_the_way_of_the_page(tool: dict[str, Any], tmp_path: Path
     assert missed(named, journey(lambda: hmem.fit(data, "recall", settings=SETTINGS, out=tmp_path / "a"))) == []
 
     assert "(`hmem.cli.train.train`) reads its options and joins at step 4" in " ".join(PAGE.split())
-    options = ["--preset", "recall", "--out", str(tmp_path / "b"), *(word for each in SETTINGS for word in ("--set", each))]
+    options = [
+        "--out",
+        str(tmp_path / "b"),
+        "--preset",
+        "recall",
+        *(word for each in SETTINGS for word in ("--set", each)),
+    ]
     passed = journey(lambda: CliRunner().invoke(app, ["train", str(data), *options], catch_exceptions=False))
     assert missed(["hmem.cli.train.train", *named[3:]], passed) == []
 

@@ -12,7 +12,6 @@
     ├── CheckpointError         a model folder that cannot be used
     ├── InterruptedRunError     a training that was asked to stop before its end
     └── StoreError              a knowledge base file that cannot be used
-        └── NoModelError        a question to a knowledge base that has no model
 
 An error carries its parts as fields: what is wrong, where, what was found, what was expected, what may have been meant,
 what to try. Each edge words them for its readers: Python by `str(error)`, the command line in `hmem.cli.wording`, HTTP
@@ -112,10 +111,6 @@ class InterruptedRunError(HMemError):
 
 
 class StoreError(HMemError):
-    pass
-
-
-class NoModelError(StoreError):
     pass
 
 

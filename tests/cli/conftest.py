@@ -22,7 +22,7 @@ class Answer(NamedTuple):
 Command = Callable[..., Answer]
 QUICK = (
     "--set", "memory.entity_dim=8", "--set", "memory.relation_dim=4", "--set", "training.epochs=12",
-    "--set", "training.validate_every=4", "--device", "cpu",
+    "--set", "training.validate_every=4", "--device", "cpu", "--preset", "recall",
 )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     write_splits(folder / "toy", TOY_TRAIN, TOY_VALID, TOY_TEST)
     with contextlib.chdir(folder):
-        fit("toy", settings=list(QUICK[1:8:2]), device="cpu", out="model")
+        fit("toy", "recall", settings=list(QUICK[1:8:2]), device="cpu", out="model")
     return folder / "model"
 
 

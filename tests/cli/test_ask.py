@@ -145,9 +145,7 @@ def test_what_cannot_be_asked_says_why(command: Command, zoo: str) -> None:
         in command("missing", zoo, "yak.n.01").err
     )
     command("kb", "create", "new.kb", "--facts", "-", given="a\tb\tc\n")
-    code, out, err = command("predict", "new.kb", "a", "b")
-    assert (code, out) == (1, "")
-    assert err.startswith("hmem: new.kb has no model")
+    assert command("predict", "new.kb", "a", "b").code == 0  # the model that comes with hmem answers
 
 
 # missing and similar

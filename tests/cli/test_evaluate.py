@@ -87,7 +87,7 @@ def test_the_figures_are_those_of_the_model_on_that_graph(run: Run, model: Path,
 
 
 def test_validation_facts_in_the_graph_change_the_answers(run: Run) -> None:
-    assert run("train", "toy", "--preset", "tpr-inf", "--out", "model", *QUICK).code == 0
+    assert run("train", "toy", "--out", "model", *QUICK, "--preset", "tpr-inf").code == 0
     plain, plus = (figures(run, "model", "--graph", graph)["protocols"]["all"] for graph in ("train", "train+valid"))
     assert plain != plus
     assert "tpr-inf+" in run("evaluate", "model", "--graph", "train+valid").out
@@ -174,7 +174,7 @@ def test_new_relations_and_unseen_entities_of_implicit_memories_are_refused(run:
         "a model of toy can meet new entities, but not new relations\n"
     )
     (other / "train.tsv").write_text(text.replace("puppy.n.01", "whelp.n.01"))
-    assert run("train", "toy", "--out", "im", "--preset", "tpr-im", *QUICK).code == 0
+    assert run("train", "toy", "--out", "im", *QUICK, "--preset", "tpr-im").code == 0
     code, out, err = run("evaluate", "im", "other")
     assert (code, out) == (1, "")
     assert err.startswith("hmem: other has entities that the model was not trained with, and its memories are implicit")

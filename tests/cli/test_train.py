@@ -26,7 +26,7 @@ from hmem.runs.folder import claimed
 from tests.cli.conftest import Answer, invoke, write_splits
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
-SMALL = ("--set", "memory.entity_dim=6", "--set", "memory.relation_dim=4", "--device", "cpu")
+SMALL = ("--preset", "recall", "--set", "memory.entity_dim=6", "--set", "memory.relation_dim=4", "--device", "cpu")
 QUICK = (*SMALL, "--set", "training.epochs=3", "--set", "training.validate_every=1")
 
 

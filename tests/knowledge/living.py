@@ -15,6 +15,8 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.live_vectors import LiveVectors
+from hmem.knowledge.session import Session
 from hmem.knowledge.store.records import Names3
 from hmem.model.checkpoint import Model, save
 from hmem.model.index import FrozenIndex, LiveIndex
@@ -23,7 +25,7 @@ from hmem.model.query import Query
 from hmem.model.vectors import Vectors
 from hmem.training.loop import train
 from tests.conftest import TOY_TRAIN, TOY_VALID
-from tests.model.problems import small
+from tests.model.problems import memory_of, small
 
 TOY_FACTS: list[Names3] = [tuple(line.split()) for line in TOY_TRAIN.split("\n") if line]  # type: ignore[misc]
 RELATIONS = ["hypernym", "hyponym", "part_of", "similar_to"]
@@ -79,6 +81,12 @@ def stored_facts(kb: KnowledgeBase) -> list[Names3]:
     return [fact.names for fact in kb.store.listing()]
 
 
+def live_vectors_of(session: Session) -> LiveVectors:
+    """The vectors of this moment, where the model has any."""
+    assert session.predictor.vectors is not None
+    return session.predictor.vectors
+
+
 def every_score(kb: KnowledgeBase) -> dict[tuple[str, int], Tensor]:
     """The score of every entity as an answer to every question that can be asked."""
     with kb.session() as session:
@@ -98,7 +106,7 @@ class Rebuilt:
     """A knowledge base that keeps nothing: names, index and vectors are made from the facts for every question."""
 
     def __init__(self, saved: Model, names_in_order: list[str], facts: list[Names3]) -> None:
-        self.model = saved.model
+        self.model = memory_of(saved.model)
         self.trained = len(saved.vocab.entities)
         self.vocab = Vocabulary(list(saved.vocab.entities), list(saved.vocab.relations))
         for name in names_in_order:

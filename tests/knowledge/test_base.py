@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import hmem
-from hmem.errors import ConfigError, EmptyNeighborhoodError, NoModelError, StoreError, UnknownNameError
+from hmem.errors import ConfigError, EmptyNeighborhoodError, StoreError, UnknownNameError
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Direction, Table
 from tests.knowledge.conftest import MakeBase, ModelFolder
@@ -46,26 +46,20 @@ def test_adding_and_removing_facts(make_base: MakeBase) -> None:
 def test_an_empty_base_is_still_a_base(make_base: MakeBase) -> None:
     kb = make_base(None, facts=None)
     assert (len(kb), bool(kb)) == (0, True)
-    assert repr(kb).endswith("zoo.kb': 0 facts, 0 entities, no model)")
+    assert repr(kb).endswith("zoo.kb': 0 facts, 0 entities, the bundled model)")
 
 
-def test_without_a_model_everything_but_prediction_works(make_base: MakeBase) -> None:
+def test_without_a_model_of_its_own_the_bundled_one_answers(make_base: MakeBase, model_folder: ModelFolder) -> None:
     kb = make_base(None)
     assert [row.names for row in kb.neighbors("puppy.n.01")] == [
         ("puppy.n.01", "hypernym", "dog.n.01"),
         ("dog.n.01", "hyponym", "puppy.n.01"),
     ]
     assert kb.model_link is None
-    for ask in (
-        lambda: kb.predict("dog.n.01", "hypernym"),
-        lambda: kb.missing("dog.n.01"),
-        lambda: kb.similar("dog.n.01"),
-        lambda: kb.explain(*TOY_FACTS[0]),
-        lambda: kb.score(*TOY_FACTS[0]),
-        lambda: kb.model,
-    ):
-        with pytest.raises(NoModelError, match=r"has no model.*hmem train --from.*kb\.use_model\(folder\)"):
-            ask()
+    assert kb.model.preset == "any-graph"
+    assert len(kb.predict("dog.n.01", "hypernym", k=3)) == 3
+    kb.use_model(model_folder("recall"))
+    assert kb.model.preset == "recall"
 
 
 def test_a_closed_base_says_so(make_base: MakeBase) -> None:

@@ -8,22 +8,31 @@ from torch import Tensor
 from hmem.config import MemoryConfig
 from hmem.knowledge import live_graph, live_vectors
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.live_vectors import MOST_BAGS, place_each
+from hmem.knowledge.live_vectors import MOST_BAGS, LiveVectors, place_each
 from hmem.memory.superpose import Edges
 from hmem.model.hmem import HMem
 from hmem.model.placing import place, place_by_roles
 from hmem.model.vectors import Vectors
 from tests.knowledge.conftest import MakeBase
-from tests.knowledge.living import TOY_FACTS, UNSEEN, UNTRAINED, Rebuilt, every_score, same, stored_facts
+from tests.knowledge.living import (
+    TOY_FACTS,
+    UNSEEN,
+    UNTRAINED,
+    Rebuilt,
+    every_score,
+    live_vectors_of,
+    same,
+    stored_facts,
+)
 from tests.laws import examples
-from tests.model.problems import small
+from tests.model.problems import memory_of, small
 
 NEW = UNSEEN[0]
 
 
 def vectors_of(kb: KnowledgeBase) -> Vectors:
     with kb.session() as session:
-        return session.predictor.vectors.current()
+        return live_vectors_of(session).current()
 
 
 def row(kb: KnowledgeBase, name: str) -> torch.Tensor:
@@ -33,7 +42,7 @@ def row(kb: KnowledgeBase, name: str) -> torch.Tensor:
 
 def is_placed(kb: KnowledgeBase, name: str) -> bool:
     with kb.session() as session:
-        return session.predictor.vectors.is_placed(session.entity(name))
+        return live_vectors_of(session).is_placed(session.entity(name))
 
 
 @pytest.mark.parametrize("name", ["recall", "tpr", "cconv"])
@@ -118,7 +127,7 @@ def test_only_those_whose_facts_changed_are_placed_again(make_base: MakeBase, mo
     kb.add_many([(NEW, "hypernym", "dog.n.01"), ("x", "hypernym", "dog.n.01")])
     vectors_of(kb)
     with kb.session() as session:
-        vectors, names = session.predictor.vectors, session.live.entities.names
+        vectors, names = live_vectors_of(session), session.live.entities.names
     placed: list[str] = []
     usual = vectors._update
 
@@ -147,13 +156,14 @@ def test_facts_that_came_and_went_between_questions_are_no_trouble(make_base: Ma
 
 def test_without_unseen_entities_the_models_own_vectors_are_used(make_base: MakeBase) -> None:
     kb = make_base("recall", facts=TOY_FACTS)
-    known = kb.model.model.is_trained
+    model = memory_of(kb.model.model)
+    known = model.is_trained
     known.fill_(True)  # of this loaded copy
     with kb.session() as session:
-        fresh = type(session.predictor.vectors)(kb.model.model, session.live)
+        fresh = LiveVectors(model, session.live)
         vectors = fresh.current()
         assert vectors.placed is None
-        assert vectors.entities.data_ptr() == kb.model.model.embeddings.entity.data_ptr()
+        assert vectors.entities.data_ptr() == model.embeddings.entity.data_ptr()
         assert np.all([fresh.is_trained(entity) for entity in range(len(known))])
 
 
@@ -224,12 +234,12 @@ def test_many_at_once_are_as_one_by_one(make_base: MakeBase, monkeypatch: pytest
     kb.add_many(facts)
     found = every_score(kb)
     with kb.session() as session:
-        vectors = session.predictor.vectors.current()
+        vectors = live_vectors_of(session).current()
     monkeypatch.undo()
     for fact in facts:
         alone.add(*fact)
         with alone.session() as session:
-            one_by_one = session.predictor.vectors.current()
+            one_by_one = live_vectors_of(session).current()
     assert torch.equal(vectors.entities, one_by_one.entities)
     assert torch.equal(_given(vectors.placed), _given(one_by_one.placed))
     assert torch.equal(_given(vectors.lengths), _given(one_by_one.lengths))
@@ -245,7 +255,7 @@ def test_many_that_lose_their_facts_stand_nowhere(make_base: MakeBase) -> None:
     every_score(kb)
     kb.remove_many(crowd)
     with kb.session() as session:
-        vectors = session.predictor.vectors.current()
+        vectors = live_vectors_of(session).current()
         crowded = [session.entity(name) for name, _, _ in crowd]
     assert not bool(vectors.entities[crowded].any())
     assert not bool(_given(vectors.placed)[crowded].any())

@@ -5,7 +5,7 @@ import pytest
 
 from hmem.knowledge.base import KnowledgeBase
 from tests.knowledge.conftest import MakeBase
-from tests.knowledge.living import UNSEEN
+from tests.knowledge.living import UNSEEN, live_vectors_of
 from tests.knowledge.test_predictor import NEW_FACTS
 
 
@@ -22,7 +22,7 @@ def check_missing(kb: KnowledgeBase, entity: str) -> None:
     assert len(found) > 0
     assert len({row.names for row in found}) == len(found)
     with kb.session() as session:
-        placed = session.predictor.vectors.current().placed
+        placed = live_vectors_of(session).current().placed
         assert placed is not None
         blind, live = -math.log(int(placed.sum())), session.live
         log_p = []

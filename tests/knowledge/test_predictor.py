@@ -26,6 +26,7 @@ from tests.knowledge.living import (
     UNTRAINED,
     Rebuilt,
     every_score,
+    live_vectors_of,
     same,
     stored_facts,
 )
@@ -348,7 +349,7 @@ def test_similar_is_the_cosine(make_base: MakeBase) -> None:
     assert found[0].entity == UNSEEN[1]
     assert found[0].similarity == pytest.approx(1)
     with kb.session() as session:
-        rows = session.predictor.vectors.current().entities
+        rows = live_vectors_of(session).current().entities
         for each in found:
             pair = rows[[session.entity(UNSEEN[0]), session.entity(each.entity)]]
             assert each.similarity == pytest.approx(float(torch.cosine_similarity(pair[0], pair[1], dim=0)), abs=1e-5)

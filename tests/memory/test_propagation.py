@@ -42,7 +42,7 @@ def loop_step(
     degree = torch.zeros(N, dtype=torch.float64)
     for role, target in zip(links.role.tolist(), links.target.tolist(), strict=True):
         degree[target] += role < 2 * R
-    scale, mixing = (degree + 1).log() / (degree + 1).log().mean(), parameters.mixing
+    scale, mixing = (degree + 1).log() / (degree[degree > 0] + 1).log().mean(), parameters.mixing
     edges = list(zip(links.source.tolist(), links.role.tolist(), links.target.tolist(), strict=True))
     rows = []
     for v in range(N):
@@ -84,11 +84,12 @@ def test_steps_from_the_asked_entity_outwards_are_steps_everywhere(
     states = torch.zeros(N, B, D, dtype=torch.float64).index_put((asked, torch.arange(B)), start)
     reached: Reached | None = Reached(asked, states[asked])
     for _ in range(3):
-        states = plain_step(states, roles, start, parameters, links, asked)
         assert reached is not None
+        states = plain_step(states, roles, start, parameters, links, asked)
         reached = sparse_step(reached, roles, start, parameters, links, asked)
         assert reached is not None
         torch.testing.assert_close(torch.zeros_like(states).index_copy(0, reached.nodes, reached.states), states)
+    assert reached is not None
     assert 2 < int((states != 0).any(2).sum()) < N * B  # otherwise this shows nothing
     monkeypatch.setattr(propagation, "FEW", 0.0)
     assert sparse_step(reached, roles, start, parameters, links, asked) is None
@@ -153,7 +154,8 @@ def test_a_patched_graph_is_one_built_from_the_same_edges(steps: str, rng: torch
     into = [(row, s, r) for row, target in enumerate(targets.tolist()) for s, r, t in now if t == target]
     patched = links.patched(Patch(targets, *torch.tensor(into).unbind(1)), N + 1)
     u, r, v = facts[7]
-    hidden = patched.withholding(*(torch.tensor([each]) for each in (1, u, r, v)), num_questions=B)
+    second, *edge = (torch.tensor([each]) for each in (1, u, r, v))
+    hidden = patched.withholding(second, edge[0], edge[1], edge[2], B)
     _, roles, start, *rest = (each.detach() for each in random_arguments(rng))
     asked, each = torch.tensor([3, u]), torch.arange(B)
     blank = torch.zeros(N + 1, B, D, dtype=torch.float64)
@@ -166,7 +168,8 @@ def test_a_patched_graph_is_one_built_from_the_same_edges(steps: str, rng: torch
         assert reached is not None
         found = blank.index_copy(0, reached.nodes, reached.states)
     for question, seen in ((0, now), (1, [each for each in now if each != (u, r, v)])):
-        built = Links(*torch.tensor(seen).unbind(1)[:2], torch.tensor(seen)[:, 2], N + 1, 2 * R)
+        source, role, target = torch.tensor(seen).unbind(1)
+        built = Links(source, role, target, N + 1, 2 * R)
         expected = plain_step(start_states, roles, start, Step(*rest), built, asked)
         torch.testing.assert_close(found[:, question], expected[:, question], rtol=1e-5, atol=1e-6)
 

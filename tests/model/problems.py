@@ -13,6 +13,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
 from hmem.memory.completion import Completion
 from hmem.memory.exact import ExactChannel
+from hmem.model.build import Network
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
 from hmem.model.implicit import ImplicitMemory
@@ -41,6 +42,12 @@ def small(name: str, memory: dict[str, Any] | None = None, training: dict[str, A
     wide = settings["memory"]["binding"] != "tpr"
     shrunk = {"memory": {"entity_dim": 6, "relation_dim": 6 if wide else 4}, "training": {"fit_absence": False}}
     return from_dict(Config, merge(settings, shrunk, {"memory": memory or {}, "training": training or {}}))
+
+
+def memory_of(network: Network) -> HMem:
+    """The network, which the caller knows to be one with memories."""
+    assert isinstance(network, HMem)
+    return network
 
 
 def random_facts(seed: int, entities: int = ENTITIES, relations: int = RELATIONS, facts: int = FACTS) -> list[Fact]:

@@ -32,7 +32,7 @@ from hmem.model.checkpoint import (
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
 from tests.laws import examples
-from tests.model.problems import every_question, index_of, random_facts, small
+from tests.model.problems import every_question, index_of, memory_of, random_facts, small
 
 NASTY = ["", "a\tb", "a\nb", "a\r\nb", "\\", "\\t", "a\\", "\\\\n", '"q"', "'", "\u2028", "\x85", "\ufeff", "\0", "𝔼 é"]
 names = st.lists(st.text(max_size=12), min_size=1, max_size=8, unique=True)
@@ -332,7 +332,7 @@ def test_a_model_from_before_there_were_kinds_can_be_read(folder: Path) -> None:
     assert refusal(folder) == f"{folder / 'model.safetensors'}: the tensor kinds is missing"
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps(settings | {"format": 1}), encoding="utf-8")
-    model = load(folder).model
+    model = memory_of(load(folder).model)
     assert not model.kinds.any()
     assert torch.equal(model.embeddings.entity, before["embeddings.entity"])
 

@@ -12,6 +12,7 @@ import torch
 from hmem.errors import CheckpointError
 from hmem.model import checkpoint
 from hmem.model.checkpoint import ASIDE, load, save
+from tests.model.problems import memory_of
 from tests.model.test_checkpoint import folder, saved_model
 
 __all__ = ["folder"]
@@ -71,7 +72,7 @@ def test_a_folder_replaced_while_it_is_read_gives_one_of_the_two_models(
     """The other model is saved between the names and the weights, where its parts would have been mixed."""
     other = saved_model("recall")
     with torch.no_grad():
-        other.model.embeddings.entity.fill_(7.0)
+        memory_of(other.model).embeddings.entity.fill_(7.0)
     real = checkpoint._check_sizes
     replaced: list[bool] = []
 
@@ -82,7 +83,7 @@ def test_a_folder_replaced_while_it_is_read_gives_one_of_the_two_models(
         real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(checkpoint, "_check_sizes", replace_first)
-    entities = load(folder).model.embeddings.entity
+    entities = memory_of(load(folder).model).embeddings.entity
     assert replaced
     assert bool((entities == 7.0).all())
 

@@ -54,7 +54,7 @@ def test_recall_has_both_channels_and_withholds_links() -> None:
     config = from_dict(Config, preset("recall"))
     assert config.memory.exact is not None
     assert not config.memory.identity
-    assert config.training.link_withholding > 0
+    assert config.training.link_withholding == 0.5
 
 
 @pytest.mark.parametrize(

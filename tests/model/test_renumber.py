@@ -12,7 +12,16 @@ from hmem.model.index import FrozenIndex
 from hmem.model.placing import place, place_all
 from hmem.model.query import Query
 from hmem.model.renumber import renumber
-from tests.model.problems import ENTITIES, RELATIONS, every_question, index_of, random_facts, random_model, small
+from tests.model.problems import (
+    ENTITIES,
+    RELATIONS,
+    every_question,
+    index_of,
+    memory_of,
+    random_facts,
+    random_model,
+    small,
+)
 
 NAMES = Vocabulary([f"e{n}" for n in range(ENTITIES)], [f"r{n}" for n in range(RELATIONS)])
 every_preset = pytest.mark.parametrize("name", ["recall", "tpr", "cconv-inf", "eravg", "tpr-im"])
@@ -53,7 +62,7 @@ def grown_graph() -> tuple[HMem, HMem, FrozenIndex]:
     model = random_model(small("recall").memory, 0).float()
     facts = [*random_facts(0), (ENTITIES, 0, 0), (ENTITIES + 1, 1, ENTITIES)]
     vocab = Vocabulary([f"e{n}" for n in range(ENTITIES + 2)], list(NAMES.relations))
-    return model, renumber(model, NAMES, vocab), index_of(facts, ENTITIES + 2)
+    return model, memory_of(renumber(model, NAMES, vocab)), index_of(facts, ENTITIES + 2)
 
 
 @torch.no_grad()
@@ -76,7 +85,7 @@ def test_a_graph_of_strangers_is_answered_by_the_exact_channels_alone() -> None:
     """No entity has a vector; what can be copied has a probability, the rest none, and nothing is NaN."""
     model = random_model(small("recall", memory={"exact": {"paths": {"per_role": 8}}}).memory, 0).float()
     others = Vocabulary([f"s{n}" for n in range(ENTITIES)], list(NAMES.relations))
-    moved, index = renumber(model, NAMES, others), index_of(random_facts(0))
+    moved, index = memory_of(renumber(model, NAMES, others)), index_of(random_facts(0))
     scorer = ModelScorer(moved, index, place_all(moved, index))
     scores = scorer.score(torch.tensor([0, ENTITIES - 1]), torch.tensor([0, 0]))
     assert not scores.isnan().any()

@@ -16,7 +16,7 @@ from tests.runs.test_fit import SMALL
 
 
 def test_evaluate_takes_a_model_or_a_scorer(toy: Dataset) -> None:
-    model = hmem.fit(toy, settings=SMALL)
+    model = hmem.fit(toy, "recall", settings=SMALL)
     on_valid = hmem.evaluate(model, toy, split="valid")
     assert on_valid.protocols == model.metrics["reports"][0]["protocols"]
     assert (on_valid.model, on_valid.seed, on_valid.settings["preset"]) == ("recall", 0, "recall")
@@ -32,7 +32,7 @@ def renamed(toy: Dataset, relations: list[str] | None = None) -> Dataset:
 
 
 def test_a_graph_of_unseen_entities_is_ranked(toy: Dataset) -> None:
-    model, other = hmem.fit(toy, settings=SMALL), renamed(toy)
+    model, other = hmem.fit(toy, "recall", settings=SMALL), renamed(toy)
     assert (count_unseen(model, toy), count_unseen(model, other)) == (0, toy.num_entities)
     linked = hmem.evaluate(model, other).breakdowns["all"]["linked"]
     assert linked["linked"]["mrr"] > linked["unlinked"]["mrr"]
@@ -40,7 +40,7 @@ def test_a_graph_of_unseen_entities_is_ranked(toy: Dataset) -> None:
 
 def test_what_a_model_cannot_rank_is_refused(toy: Dataset) -> None:
     with pytest.raises(DataError, match='relations that the model was not trained with, such as "like"'):
-        hmem.evaluate(hmem.fit(toy, settings=SMALL), renamed(toy, ["like", "b", "c", "d"]))
+        hmem.evaluate(hmem.fit(toy, "recall", settings=SMALL), renamed(toy, ["like", "b", "c", "d"]))
     with pytest.raises(DataError, match="its memories are implicit"):
         hmem.evaluate(hmem.fit(toy, "tpr-im", settings=SMALL), renamed(toy))
 

@@ -62,7 +62,7 @@ class Recorder(hmem.Callback):
 
 def test_without_a_folder_nothing_is_written(toy: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    model = hmem.fit(toy, settings=SMALL)
+    model = hmem.fit(toy, "recall", settings=SMALL)
     assert list(tmp_path.iterdir()) == []
     assert repr(model) == "Model('recall', trained on 'toy': Vocabulary(18 entities, 4 relations))"
     assert model.metrics["training"].keys() == {"training_seconds", "epochs", "stopped", "parameters"}
@@ -93,14 +93,14 @@ def test_a_folder_holds_the_same_model(toy: Dataset, tmp_path: Path) -> None:
 
 def test_settings_may_be_assignments(toy: Dataset) -> None:
     flat = ["memory.entity_dim=6", "memory.relation_dim=4", "training.epochs=3", "training.validate_every=1"]
-    assert same(hmem.fit(toy, settings=flat), hmem.fit(toy, settings=SMALL))
+    assert same(hmem.fit(toy, "recall", settings=flat), hmem.fit(toy, "recall", settings=SMALL))
     with pytest.raises(ConfigError, match="did you mean entity_dim"):
-        hmem.fit(toy, settings={"memory": {"entity_dimm": 3}})
+        hmem.fit(toy, "recall", settings={"memory": {"entity_dimm": 3}})
 
 
 def test_callbacks_are_told_in_order(toy: Dataset) -> None:
     recorder, steps = Recorder(), list[int]()
-    hmem.fit(toy, settings=SMALL, callbacks=[recorder, lambda now: steps.append(now.step)])
+    hmem.fit(toy, "recall", settings=SMALL, callbacks=[recorder, lambda now: steps.append(now.step)])
     assert recorder.told[0] == "start"
     assert recorder.told[1:4] == ["step 1", "step 1", "validation"]
     assert recorder.told[-1] == "end recall"
@@ -112,26 +112,26 @@ def test_callbacks_are_told_in_order(toy: Dataset) -> None:
 def test_an_interrupted_run_goes_on(toy: Dataset, tmp_path: Path) -> None:
     out = tmp_path / "m"
     with pytest.raises(InterruptedRunError, match=r"stopped after 1\.0 epochs.* resume=True"):
-        hmem.fit(toy, settings=SMALL, out=out, callbacks=[Recorder(until=2)])
+        hmem.fit(toy, "recall", settings=SMALL, out=out, callbacks=[Recorder(until=2)])
     with pytest.raises(ConfigError, match="resume=True"):
-        hmem.fit(toy, settings=SMALL, out=out)
+        hmem.fit(toy, "recall", settings=SMALL, out=out)
     with pytest.raises(ConfigError, match=r"the interrupted run had config\.training\.seed=0, not 1"):
-        hmem.fit(toy, settings=SMALL, out=out, seed=1, resume=True)
-    assert same(hmem.fit(toy, settings=SMALL, out=out, resume=True), hmem.fit(toy, settings=SMALL))
+        hmem.fit(toy, "recall", settings=SMALL, out=out, seed=1, resume=True)
+    assert same(hmem.fit(toy, "recall", settings=SMALL, out=out, resume=True), hmem.fit(toy, "recall", settings=SMALL))
     with pytest.raises(CheckpointError, match="no interrupted run"):
-        hmem.fit(toy, settings=SMALL, out=out, resume=True)
+        hmem.fit(toy, "recall", settings=SMALL, out=out, resume=True)
     with pytest.raises(ConfigError, match="overwrite=True"):
-        hmem.fit(toy, settings=SMALL, out=out)
-    assert hmem.fit(toy, settings=SMALL, out=out, overwrite=True).dataset == "toy"
+        hmem.fit(toy, "recall", settings=SMALL, out=out)
+    assert hmem.fit(toy, "recall", settings=SMALL, out=out, overwrite=True).dataset == "toy"
 
 
 def test_what_is_about_a_folder_needs_one(toy: Dataset) -> None:
     with pytest.raises(ConfigError, match="resume is about the folder of a run"):
-        hmem.fit(toy, settings=SMALL, resume=True)
+        hmem.fit(toy, "recall", settings=SMALL, resume=True)
 
 
 def test_without_validation_facts_the_model_is_not_measured(toy: Dataset) -> None:
-    model = hmem.fit(replace(toy, valid=toy.valid[:0]), settings=SMALL)
+    model = hmem.fit(replace(toy, valid=toy.valid[:0]), "recall", settings=SMALL)
     assert (model.metrics["reports"], "calibration" in model.metrics) == ([], False)
     assert hmem.evaluate(model, toy).protocols["all"]["both.count"] == 10
 
@@ -140,26 +140,26 @@ def test_a_folder_has_one_training_at_a_time(toy: Dataset, tmp_path: Path) -> No
     with claimed(tmp_path / "m") as is_ours, claimed(tmp_path / "m") as is_theirs:
         assert (is_ours, is_theirs) == (True, False)
         with pytest.raises(ConfigError, match="another process is training in"):
-            hmem.fit(toy, settings=SMALL, out=tmp_path / "m")
+            hmem.fit(toy, "recall", settings=SMALL, out=tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
 def test_a_run_goes_on_with_the_same_facts_only(toy: Dataset, tmp_path: Path) -> None:
     """A file of as many facts, names and splits, but other ones."""
     with pytest.raises(InterruptedRunError):
-        hmem.fit(toy, settings=SMALL, out=tmp_path / "model", callbacks=[Recorder(until=2)])
+        hmem.fit(toy, "recall", settings=SMALL, out=tmp_path / "model", callbacks=[Recorder(until=2)])
     train = toy.train.copy()
     train[[0, 1]] = train[[1, 0]]
     with pytest.raises(ConfigError, match=r"the facts of toy are not those of the interrupted run; begin anew"):
-        hmem.fit(replace(toy, train=train), settings=SMALL, out=tmp_path / "model", resume=True)
-    hmem.fit(toy, settings=SMALL, out=tmp_path / "model", resume=True)
+        hmem.fit(replace(toy, train=train), "recall", settings=SMALL, out=tmp_path / "model", resume=True)
+    hmem.fit(toy, "recall", settings=SMALL, out=tmp_path / "model", resume=True)
 
 
 def test_a_run_of_before_there_were_checksums_goes_on(toy: Dataset, tmp_path: Path) -> None:
     with pytest.raises(InterruptedRunError):
-        hmem.fit(toy, settings=SMALL, out=tmp_path / "model", callbacks=[Recorder(until=2)])
+        hmem.fit(toy, "recall", settings=SMALL, out=tmp_path / "model", callbacks=[Recorder(until=2)])
     path = tmp_path / "model" / "run.json"
     run = json.loads(path.read_text(encoding="utf-8"))
     del run["facts"]
     path.write_text(json.dumps(run), encoding="utf-8")
-    hmem.fit(toy, settings=SMALL, out=tmp_path / "model", resume=True)
+    hmem.fit(toy, "recall", settings=SMALL, out=tmp_path / "model", resume=True)

@@ -1,3 +1,4 @@
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -5,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hmem.errors import EmptyNeighborhoodError, NoModelError, NonFiniteError, UnknownNameError
+from hmem.errors import EmptyNeighborhoodError, NonFiniteError, StoreError, UnknownNameError
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.results import Direction, Question
@@ -182,11 +183,13 @@ def test_calls_and_passes_take_turns(batcher: Batcher) -> None:
     assert order == ["answer", "first", "second"]
 
 
-def test_without_a_model(tmp_path: Path) -> None:
-    with KnowledgeBase.create(tmp_path / "bare.kb", facts=[("a", "r", "b")]) as kb:
+def test_a_model_that_is_gone_is_the_error_of_every_question(tmp_path: Path, toy_model: Path) -> None:
+    shutil.copytree(toy_model, tmp_path / "model")
+    with KnowledgeBase.create(tmp_path / "bare.kb", facts=[("a", "r", "b")], model=tmp_path / "model") as kb:
+        shutil.rmtree(tmp_path / "model")
         batcher = Batcher(kb)
         for future in (batcher.predict([Question(entity="a", relation="r")]), batcher.call(lambda session: session)):
-            with pytest.raises(NoModelError):
+            with pytest.raises(StoreError, match="is not where it was"):
                 future.result(30)
         batcher.close()
 

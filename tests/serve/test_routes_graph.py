@@ -40,13 +40,16 @@ def test_a_base_without_anything(serve: Serve, tmp_path: Path) -> None:
     KnowledgeBase.create(tmp_path / "empty.kb").close()
     empty = serve(tmp_path / "empty.kb")
     found = empty.get("/graph").json()
-    assert (found["facts"], found["created"], found["model"], found["writes"]) == (0, None, None, False)
+    assert (found["facts"], found["created"], found["writes"]) == (0, None, False)
+    assert (found["model"]["name"], found["model"]["status"]) == ("any-graph", "ready")
     assert empty.get("/relations").json() == {"relations": []}
     assert empty.get("/entities").json() == {"entities": [], "more": False}
     assert empty.get("/entities", params={"search": "dog"}).json() == {"entities": [], "more": False}
     assert empty.get("/facts").json() == {"facts": [], "more": False}
     assert empty.get("/history").json() == {"facts": [], "more": False}
-    assert code_of(empty.get("/model")) == (409, "no_model")
+    about = empty.get("/model").json()
+    assert (about["kind"], about["entities"], about["relations"]) == ("propagation", 0, 0)
+    assert (about["binding"], about["entity_dim"], about["dim"] > 0, about["steps"] > 0) == (None, None, True, True)
     assert code_of(empty.get("/neighbors", params={"entity": "dog"})) == (404, "unknown_name")
 
 
@@ -61,6 +64,8 @@ def test_the_model(api: "TestClient") -> None:
         "dataset": "toy",
         "kind": "explicit",
         "binding": "tpr",
+        "dim": None,
+        "steps": None,
         "entities": len(TRAINED) + 1,  # and one that it lists but never met
         "relations": len(RELATIONS),
         "metrics": [
@@ -82,10 +87,13 @@ def test_relations_with_what_they_can_be_used_for(api: "TestClient") -> None:
     assert [each["facts"] for each in found] == [*counts, 1]
 
 
-def test_without_a_model_no_relation_is_usable(serve: Serve, tmp_path: Path) -> None:
+def test_without_a_model_of_its_own_a_base_uses_every_relation_and_knows_no_new_entity(
+    serve: Serve, tmp_path: Path
+) -> None:
     KnowledgeBase.create(tmp_path / "bare.kb", facts=TOY_FACTS).close()
-    found = serve(tmp_path / "bare.kb").get("/relations").json()["relations"]
-    assert [each["usable"] for each in found] == [False] * 4
+    bare = serve(tmp_path / "bare.kb")
+    assert [each["usable"] for each in bare.get("/relations").json()["relations"]] == [True] * 4
+    assert not any(each["new"] for each in bare.get("/entities").json()["entities"])
 
 
 def names(found: dict[str, list[dict[str, object]]]) -> list[object]:

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from hmem.graph.dataset import Dataset
+from hmem.model.build import Network
 from hmem.model.hmem import HMem
 from hmem.training.absence import fit_absence
 from hmem.training.loop import Hooks, train
-from tests.model.problems import random_model, small
+from tests.model.problems import memory_of, random_model, small
 
 
 def wanting(edges: float, walks: float, start: HMem) -> Callable[[HMem], float]:
@@ -59,13 +60,13 @@ def test_it_is_the_last_touch_to_the_best_weights(toy: Dataset, asked_for: bool)
     config = small("recall", training={"epochs": 2, "validate_every": 1, "fit_absence": asked_for})
     seen: list[dict[str, torch.Tensor]] = []
 
-    def validate(model: HMem) -> float:
+    def validate(model: Network) -> float:
         seen.append({name: value.detach().clone() for name, value in model.state_dict().items()})
         return [0.9, 0.1, 0.9, 0.95, 0.92, 0.7, 0.6][len(seen) - 1]  # the fourth value is of edges shifted by 1
 
     outcome = train(config, toy.train, toy.num_entities, toy.num_relations, hooks=Hooks(validate=validate))
     assert outcome.best == (0.95 if asked_for else 0.9)
-    assert torch.equal(outcome.model.embeddings.entity, seen[0]["embeddings.entity"])
+    assert torch.equal(memory_of(outcome.model).embeddings.entity, seen[0]["embeddings.entity"])
     assert outcome.model.exact is not None
     torch.testing.assert_close(outcome.model.exact.null.detach(), seen[0]["exact.null"] + (1.0 if asked_for else 0.0))
     assert len(seen) == (7 if asked_for else 2)

@@ -15,18 +15,18 @@ from hmem.errors import NonFiniteError
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
+from hmem.model.build import Network
 from hmem.model.checkpoint import read_tensors, write_tensors
 from hmem.model.explicit import ExplicitMemory
-from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
 from hmem.model.query import Query
 from hmem.training import loop, loss
 from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, matmul_precision, train
-from hmem.training.loss import answer_loss
+from hmem.training.loss import answer_loss, propagation_loss
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
-from tests.model.problems import MEMORIES, both_ways, small
+from tests.model.problems import MEMORIES, both_ways, memory_of, small
 
 Weights = dict[str, Tensor]
 # 32 facts: two whole batches and a rest in each of three epochs
@@ -46,6 +46,7 @@ EVERYTHING: dict[str, Any] = {
 RUNS = {
     "a completed memory with every dropout": small("tpr", training=EVERYTHING),
     "recall": small("recall", training={**STEPS, "retrieved_dropout": 0.1, "neighbor_dropout": 0.1}),
+    "propagation": small("any-graph", training={**STEPS, "link_withholding": 0.3, "neighbor_dropout": 0.1}),
 }
 every_run = pytest.mark.parametrize("run", list(RUNS))
 
@@ -54,7 +55,7 @@ def fit(config: Config, toy: Dataset, hooks: Hooks | None = None, resume: State 
     return train(config, toy.train, toy.num_entities, toy.num_relations, hooks=hooks, resume=resume)
 
 
-def weights(model: HMem) -> Weights:
+def weights(model: Network) -> Weights:
     """What training steps move; `placing` follows from it at the end."""
     found_last = ("placing", "kinds")
     return {name: value.detach().clone() for name, value in model.state_dict().items() if name not in found_last}
@@ -64,7 +65,7 @@ def same(left: Weights, right: Weights) -> bool:
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
-def broken_off(steps: int, validate: Callable[[HMem], float] | None = None, **hooks: Any) -> Hooks:
+def broken_off(steps: int, validate: Callable[[Network], float] | None = None, **hooks: Any) -> Hooks:
     """Hooks that interrupt a run after so many steps: it asks before the first, after each, and after a validation."""
     asked = [0]
 
@@ -72,7 +73,7 @@ def broken_off(steps: int, validate: Callable[[HMem], float] | None = None, **ho
         asked[0] += 1
         return asked[0] > steps
 
-    def validated(model: HMem) -> float:
+    def validated(model: Network) -> float:
         assert validate is not None
         asked[0] -= 1
         return validate(model)
@@ -80,9 +81,9 @@ def broken_off(steps: int, validate: Callable[[HMem], float] | None = None, **ho
     return Hooks(stop=stop, validate=None if validate is None else validated, **hooks)
 
 
-def metric_of(model: HMem) -> float:
+def metric_of(model: Network) -> float:
     """A metric that depends on the weights and goes up and down."""
-    return float(torch.sin(1e4 * model.embeddings.entity.detach().sum()))
+    return math.sin(1e4 * math.fsum(value for each in model.parameters() for value in each.flatten().tolist()))
 
 
 class Scripted:
@@ -91,7 +92,7 @@ class Scripted:
     def __init__(self, *metrics: float) -> None:
         self.metrics, self.seen = list(metrics), list[Weights]()
 
-    def __call__(self, model: HMem) -> float:
+    def __call__(self, model: Network) -> float:
         self.seen.append(weights(model))
         return self.metrics[len(self.seen) - 1]
 
@@ -107,10 +108,14 @@ def test_the_same_seed_gives_the_same_weights(run: str, toy: Dataset) -> None:
     torch.rand(10)
     second = fit(RUNS[run], toy)
     assert same(weights(first.model), weights(second.model))
-    assert torch.equal(first.model.placing, second.model.placing)
-    assert first.model.placing.any()
     assert first.stopped == "done"
     assert not first.model.training
+
+
+def test_the_same_seed_places_unseen_entities_alike(toy: Dataset) -> None:
+    placing, again = (memory_of(fit(RUNS["recall"], toy).model).placing for _ in range(2))
+    assert torch.equal(placing, again)
+    assert placing.any()
 
 
 @every_run
@@ -134,7 +139,7 @@ def test_the_seed_reaches_start_order_and_noise(toy: Dataset, monkeypatch: pytes
     starts, orders, noises = [], [], []
     for seed in (0, 1, 256, 2**32):
         config = small("tpr-inf", training={"epochs": 1, "neighbor_dropout": 0.5, "seed": seed})
-        starts.append(new_model(config, 18, 4).embeddings.entity)
+        starts.append(memory_of(new_model(config, 18, 4)).embeddings.entity)
         fit(config, toy)
         orders.append(asked[-1].entity)
         noises.append(dropped[-1])
@@ -351,7 +356,54 @@ def test_a_loss_that_is_no_number_is_an_error_with_advice(step: float, toy: Data
     with pytest.raises(NonFiniteError) as caught:
         fit(config, toy)
     assert "after" in str(caught.value)
-    assert f"try a lower learning_rate (now {step})" in str(caught.value)
+    assert f"try a lower learning_rate (it was {step}, and " in str(caught.value)
+
+
+def test_a_loss_that_is_no_number_goes_back_to_the_best_weights_with_a_lower_rate(
+    toy: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, told, given = 0, [], answer_loss  # type: int, list[Progress], Any
+
+    def once_nan(*arguments: Any) -> Tensor:
+        nonlocal asked
+        asked += 1
+        return given(*arguments) * (math.nan if asked == 5 else 1.0)
+
+    monkeypatch.setattr(loss, "answer_loss", once_nan)
+    config = small("tpr-inf", training={"epochs": 8, "batch_size": 13, "validate_every": 1})
+    metrics = iter([0.9, *[0.1] * 20])
+    outcome = fit(config, toy, Hooks(validate=lambda model: next(metrics), progress=told.append))
+    notes = [now.note for now in told if now.note]
+    assert notes == ["the loss is nan after 6 steps: back to the best weights, and on with a learning rate of 0.0006"]
+    assert all(torch.isfinite(value).all() for value in outcome.model.state_dict().values())
+    assert outcome.epochs > 2
+
+
+def test_a_batch_that_does_not_fit_is_worked_on_in_parts(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = small("propagate", training={"epochs": 1, "batch_size": 32, "link_withholding": 0.0})
+    whole = weights(fit(config, toy).model)
+    given, told = propagation_loss, []  # type: Any, list[Progress]
+
+    def at_most_16(network: Any, query: Query, *rest: Any) -> Tensor:
+        if len(query) > 16:
+            raise torch.OutOfMemoryError("no room")
+        found: Tensor = given(network, query, *rest)
+        return found
+
+    monkeypatch.setattr(loss, "propagation_loss", at_most_16)
+    outcome = fit(config, toy, Hooks(progress=told.append))
+    assert [now.note for now in told if now.note][-1].startswith("out of memory: each batch is worked on in 4 parts")
+    assert whole.keys() == weights(outcome.model).keys()
+    monkeypatch.setattr(loss, "propagation_loss", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("never")))
+    with pytest.raises(torch.OutOfMemoryError):
+        fit(config, toy)
+
+
+def test_the_best_weights_so_far_are_handed_out(toy: Dataset) -> None:
+    metrics, kept = iter([0.3, 0.2, 0.4]), []  # type: Any, list[float]
+    config = small("tpr-inf", training={"epochs": 3, "validate_every": 1})
+    fit(config, toy, Hooks(validate=lambda model: next(metrics), improved=lambda model, metric: kept.append(metric)))
+    assert kept == [0.3, 0.4]
 
 
 # What is told
@@ -410,7 +462,7 @@ def test_the_exact_channels_step_faster_and_are_not_decayed() -> None:
 
 def test_a_role_bias_that_starts_from_counts_is_not_decayed(toy: Dataset) -> None:
     config = small("tpr", memory={"role_bias": "counted"}, training={"weight_decay": 0.3})
-    model = new_model(config, toy.num_entities, toy.num_relations)
+    model = memory_of(new_model(config, toy.num_entities, toy.num_relations))
     usual, counted = make_optimizer(model, config.training).param_groups
     assert isinstance(model.memory, ExplicitMemory)
     assert model.memory.weighting is not None
@@ -427,7 +479,7 @@ def test_a_role_bias_that_starts_from_counts_is_not_decayed(toy: Dataset) -> Non
 
 def test_the_self_bias_starts_from_counts_and_is_not_decayed() -> None:
     config = small("tpr", memory={"own_bias": True}, training={"weight_decay": 0.3})
-    model = new_model(config, 4, 2)
+    model = memory_of(new_model(config, 4, 2))
     facts = as_triples([(0, 0, 0), (1, 0, 1), (2, 0, 3), (0, 0, 1), (0, 1, 2)])  # half of the first relation leads back
     start_from_rules(model, Neighborhoods.build(facts, 4, 2), 0)
     assert model.own is not None
@@ -439,7 +491,7 @@ def test_the_self_bias_starts_from_counts_and_is_not_decayed() -> None:
 
 def test_what_is_whitened_steps_as_far_as_if_it_were_not() -> None:
     config = small("cconv", memory={"entity_dim": 9, "relation_dim": 9}, training={"learning_rate": 0.1})
-    model = new_model(config, 5, 2)
+    model = memory_of(new_model(config, 5, 2))
     usual, raw = make_optimizer(model, config.training).param_groups
     assert [id(each) for each in raw["params"]] == [id(model.embeddings.entity), id(model.embeddings.role)]
     assert len(usual["params"]) + 2 == len(list(model.parameters()))

@@ -24,6 +24,7 @@ from tests.model.problems import (
     MEMORIES,
     RELATIONS,
     SEEDS,
+    memory_of,
     neighborhoods_of,
     random_facts,
     random_model,
@@ -107,7 +108,7 @@ def test_newcomers_start_where_their_facts_put_them(name: str) -> None:
     )
     expected = place(before, edges, before.embeddings())[0]
     assert torch.allclose(weights["embeddings.entity"][new], expected, atol=1e-5)
-    fresh = new_model(SETTINGS[name], ENTITIES + 2, RELATIONS).embeddings.entity
+    fresh = memory_of(new_model(SETTINGS[name], ENTITIES + 2, RELATIONS)).embeddings.entity
     assert torch.allclose(weights["embeddings.entity"][other], math.log(2) * before.kinds[RELATIONS + 1], atol=1e-5)
     before.kinds.zero_()  # a model of an older version: no trained neighbor tells where it belongs
     weights = warm_start(SETTINGS[name], before, NAMES, vocab, triples).weights
@@ -146,7 +147,8 @@ def test_training_goes_on_from_there() -> None:
     second = train(again, facts, ENTITIES, RELATIONS, resume=state)
     assert second.epochs == 1
     known = first.model.is_trained
-    assert torch.allclose(second.model.embeddings.entity[known], first.model.embeddings.entity[known], atol=1e-4)
+    now, then = (memory_of(each.model).embeddings.entity[known] for each in (second, first))
+    assert torch.allclose(now, then, atol=1e-4)
     for name, value in first.model.named_parameters():
         if name != "embeddings.entity":
             assert torch.allclose(second.model.get_parameter(name), value, atol=1e-4), name

@@ -249,6 +249,8 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgre
                 speed=f"{now.triples_per_second:,.0f}",
                 best="" if now.best is None else f"valid MRR {now.best:.3f}",
             )
+            if now.note is not None:
+                err.print(now.note, style="yellow", highlight=False)
             if now.validated is not None and not err.is_terminal:
                 err.print(
                     f"epoch {now.epoch}/{now.epochs}  loss {now.loss:.3f}  {now.triples_per_second:,.0f} facts/s  "

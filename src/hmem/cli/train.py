@@ -88,7 +88,8 @@ def train(
                 retraining = Retraining.of(from_kb, out, resume=resume)
                 if retraining.problem:
                     output.note(retraining.problem)
-                trained = retraining.train(out, preset, settings=settings, seed=seed, fine_tune=fine_tune, **how)
+                how |= {"fine_tune": fine_tune, "from_scratch": from_scratch}
+                trained = retraining.train(out, preset, settings=settings, seed=seed, **how)
     except InterruptedRunError as interrupted:
         stopped = interrupted.problem.capitalize()
         output.console(stderr=quiet).print(f"{stopped}. The same command with --resume goes on from here.")

@@ -1,10 +1,12 @@
 """Why a network that passes messages gave an answer: what it says without a fact, or without those of a walk.
 
-Each line is exact by definition: the question is asked again with these facts hidden from it, all such questions in one
-batch. Tried are the walks of one to three facts between the asked entity and the answer, those through the least
+Each line is exact by definition: the question is asked again with these facts hidden from it, many questions in
+one batch. Tried are the walks of one to three facts between the asked entity and the answer, those through the least
 connected entities first, and the facts that either of the two has. The effects of single facts do not add up: two may
 say the same, or mean something only together.
 """
+
+from contextlib import ExitStack
 
 import numpy as np
 import torch
@@ -13,6 +15,7 @@ from jaxtyping import Float, Int
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.predictor import Predictor
+from hmem.memory.propagation import Links
 from hmem.model.propagation import Propagation
 
 MOST_WALKS = 12
@@ -63,31 +66,40 @@ def log_p_without(
     predictor: Predictor, entity: int, role: int, answer: int, walks: list[Walk]
 ) -> tuple[Float[np.ndarray, " n"], Int[np.ndarray, " n"]]:
     """log p of the answer with the facts of each walk hidden, and its rank among the answers that are not stored."""
-    model = predictor.model
+    model, live = predictor.model, predictor.live
     assert isinstance(model, Propagation)
     assert predictor.links is not None
     links, R = predictor.links.current(), predictor.num_relations
-    stored = predictor.live.graph.answers(entity, role).astype(np.int64)
+    stored = live.graph.answers(entity, role).astype(np.int64)
     others = torch.from_numpy(stored[stored != answer]).to(model.device)
-    found, ranks = [], []
-    for low in range(0, len(walks), AT_ONCE):
-        some = walks[low : low + AT_ONCE]
-        both = [
-            (question, *edge)
-            for question, walk in enumerate(some)
-            for each in walk
-            for edge in (each, _turned(each, R))
-        ]
-        asked = torch.full((len(some),), entity, device=model.device)
-        visible = links
-        if both:
-            question, source, edge_role, target = torch.tensor(both, device=model.device).unbind(1)
-            visible = links.withholding(question, source, edge_role, target, len(some))
+    log_p, ranks = np.empty(len(walks)), np.empty(len(walks), dtype=np.int64)
+
+    def judge(places: list[int], visible: Links) -> None:
+        asked = torch.full((len(places),), entity, device=model.device)
         scores = model.scores(asked, torch.full_like(asked, role), visible, unreached=-torch.inf)
         scores[:, others] = -torch.inf
-        found.append(scores.log_softmax(1)[:, answer])
-        ranks.append(1 + (scores > scores[:, answer, None]).sum(1))
-    return torch.cat(found).double().nan_to_num(-np.inf).cpu().numpy(), torch.cat(ranks).cpu().numpy()
+        log_p[places] = scores.log_softmax(1)[:, answer].double().nan_to_num(-np.inf).cpu().numpy()
+        ranks[places] = (1 + (scores > scores[:, answer, None]).sum(1)).cpu().numpy()
+
+    facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
+    decide = [model.takes_new_relations and predictor.links.decide_meetings(each) for each in facts]
+    hidden = [place for place, alone in enumerate(decide) if not alone]
+    for low in range(0, len(hidden), AT_ONCE):
+        some = hidden[low : low + AT_ONCE]
+        edges = [
+            (question, *edge)
+            for question, place in enumerate(some)
+            for each in walks[place]
+            for edge in (each, _turned(each, R))
+        ]
+        columns = torch.tensor(edges, device=model.device).unbind(1)
+        judge(some, links.withholding(columns[0], columns[1], columns[2], columns[3], len(some)))
+    for place in np.flatnonzero(decide).tolist():  # in a graph of its own, where fewer roles meet
+        with ExitStack() as removed:
+            for fact in facts[place]:
+                removed.enter_context(live.without(*fact))
+            judge([place], predictor.links.current())
+    return log_p, ranks
 
 
 def _edges(graph: Neighborhoods, entity: int) -> list[Edge]:

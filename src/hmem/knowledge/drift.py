@@ -54,6 +54,9 @@ class Drift:
             return f"Training again would pay: {unusable}."
         if self.new_facts + self.gone_facts == 0:
             return "Training again would not pay: no facts came after training."
+        if self.new_facts == self.facts and self.recent_mrr is not None:
+            said = f"{_facts(self.facts)}, which have an MRR of {self.recent_mrr:.3f} ({self.recent_ranked:,} ranked)"
+            return f"Training may pay: the model has seen none of the {said}."
         if self._has_fallen:
             return (
                 f"Training again would pay: older facts have an MRR of {self.older_mrr:.3f} by now "

@@ -5,6 +5,10 @@ anew and put in their place; so is which roles meet, where the change made or un
 graph.
 """
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import product
+
 import numpy as np
 import torch
 from jaxtyping import Int
@@ -30,6 +34,20 @@ class LiveLinks:
         elif touched:
             self._patch(touched)
         return self._current
+
+    def decide_meetings(self, facts: Iterable[tuple[int, int, int]]) -> bool:
+        """Whether two roles meet because of these stored facts only: role vectors are others without them."""
+        R, hidden = self.live.num_relations, defaultdict[int, set[tuple[int, int]]](set)
+        for head, relation, tail in facts:
+            hidden[head].add((relation + R, tail))
+            hidden[tail].add((relation, head))
+        gone: Counter[tuple[int, int]] = Counter()
+        for entity, edges in hidden.items():
+            roles, fillers = (each.tolist() for each in self.live.graph.edges_of(entity))
+            now = {role for role, filler in zip(roles, fillers, strict=True) if (role, filler) not in edges}
+            if len(now) < len(set(roles)):
+                gone.update(pair for pair in product(set(roles), repeat=2) if not now.issuperset(pair))
+        return any(self._together[pair] <= count for pair, count in gone.items())
 
     def _build(self) -> None:
         graph = self._graph = self.live.graph

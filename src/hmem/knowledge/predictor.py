@@ -141,15 +141,15 @@ class Predictor:
         """The same for each question, by its place, without the stored fact that gives its target; in any order.
 
         With NO_TARGET as its target a question is asked as it is. A model can withhold a fact from the memory that is
-        asked. But where training did not place both ends, the fact also helped to place them; then it is taken out of
-        the graph for a while.
+        asked. But where training did not place both ends, the fact also helped to place them; and where roles meet only
+        because of it, it changes what they mean. Then it is taken out of the graph for a while.
         """
-        ends, has = zip(entities.tolist(), targets.tolist(), strict=True), self._can_withhold
-        trained = np.array([end == NO_TARGET or (has(entity) and has(end)) for entity, end in ends], dtype=bool)
-        easy = np.flatnonzero(trained)
+        asked = zip(entities.tolist(), roles.tolist(), targets.tolist(), strict=True)
+        can_withhold = np.array([each[2] == NO_TARGET or self._can_withhold(*each) for each in asked], dtype=bool)
+        easy = np.flatnonzero(can_withhold)
         for rows, scores, log_alone in self.passes(entities[easy], roles[easy], targets[easy]):
             yield from zip(easy[rows].tolist(), scores, log_alone, strict=True)
-        for place in np.flatnonzero(~trained).tolist():
+        for place in np.flatnonzero(~can_withhold).tolist():
             one = slice(place, place + 1)
             with self.live.without(*self.fact(int(entities[place]), int(roles[place]), int(targets[place]))):
                 ((_, scores, log_alone),) = self.passes(entities[one], roles[one])
@@ -201,12 +201,18 @@ class Predictor:
 
     def num_candidates(self) -> int:
         """How many entities can be answers at this moment."""
+        if self.links is not None:
+            return int((self.links.current().degree > 0).sum())
         placed = None if self.vectors is None else self.vectors.current().placed
         return self.live.width if placed is None else int(placed.sum())
 
-    def _can_withhold(self, entity: int) -> bool:
-        """Whether a fact can be withheld from a question without taking it out of the graph, which placed its ends."""
-        return self.vectors is None or self.vectors.is_trained(entity)
+    def _can_withhold(self, entity: int, role: int, target: int) -> bool:
+        """Whether a fact can be withheld from a question without taking it out of the graph; see `withheld`."""
+        if self.vectors is not None:
+            return self.vectors.is_trained(entity) and self.vectors.is_trained(target)
+        assert self.links is not None
+        self.links.current()
+        return not (self.model.takes_new_relations and self.links.decide_meetings([self.fact(entity, role, target)]))
 
     def _alike(self, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """Entities by the cosine of their facts, where a fact is a role and its filler, 1/√(how many share it)."""

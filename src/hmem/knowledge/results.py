@@ -21,7 +21,7 @@ Direction = Literal["tail", "head"]  # which end of the fact is asked for
 TYPES = {  # of columns
     **dict.fromkeys((*PARTS, "entity", "source", "kind", "text"), pa.string()),
     **dict.fromkeys(("score", "probability", "similarity", "confidence", "contribution"), pa.float64()),
-    **dict.fromkeys(("weight", "match"), pa.float64()),
+    **dict.fromkeys(("weight", "match", "without"), pa.float64()),
     **dict.fromkeys(("query", "rank"), pa.int64()),
     "stored": pa.bool_(),
     "added_at": pa.timestamp("us", tz="UTC"),

@@ -10,8 +10,9 @@ from hmem.knowledge.model_link import ModelLink, attach, trained_from
 from hmem.knowledge.store.as_dataset import dataset_of
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
+from hmem.model.presets import DEFAULT
 from hmem.model.presets import preset as settings_of
-from hmem.runs.fit import Plan, Settings, Trained, configure, train_in
+from hmem.runs.fit import Plan, Settings, Trained, bundled_start, configure, train_in
 from hmem.training.warm_start import warm_start
 
 
@@ -49,6 +50,7 @@ class Retraining:
         settings: Settings | None = None,
         seed: int | None = None,
         fine_tune: bool = False,
+        from_scratch: bool = False,
         **run: Any,
     ) -> Trained:
         """Train as `hmem.fit` does, and let the knowledge base use the model when it is ready and saved.
@@ -56,27 +58,31 @@ class Retraining:
         Without a preset the settings are those of the model in use; `fine_tune` begins with its weights, too. `run` is
         what `train_in` takes: device, callbacks, resume, overwrite.
         """
-        plan = self._plan(preset, settings, seed, fine_tune)
+        plan = self._plan(preset, settings, seed, fine_tune, from_scratch)
         trained = train_in(out, plan, **run)
         self._swap(out)
         return trained
 
-    def _plan(self, preset: str | None, settings: Settings | None, seed: int | None, fine_tune: bool) -> Plan:
+    def _plan(
+        self, preset: str | None, settings: Settings | None, seed: int | None, fine_tune: bool, from_scratch: bool
+    ) -> Plan:
+        if fine_tune and from_scratch:
+            raise ConfigError("fine-tuning begins with the weights of the model in use, and so not from scratch")
         before, data = self.before, f"{self.path}@{self.moment}"
         if preset is None and before is not None:
             preset, base = before.preset, to_dict(before.config)
         else:
-            preset = preset or "recall"
+            preset = preset or DEFAULT
             base = settings_of(preset)
         config, dataset = configure(base, settings, seed), dataset_of(data)
         plan = Plan(data=data, dataset=dataset, preset=preset, config=config)
         if not fine_tune:
-            return plan
+            return plan if from_scratch else replace(plan, start=bundled_start(config, dataset))
         if before is None:
             reason = self.problem or f"{self.path} has no model to start from"
-            raise ConfigError(f"{reason}; without fine-tuning, training starts from nothing")
-        if config.memory != before.config.memory:
-            raise ConfigError("fine-tuning keeps the memory settings of the model; train without it to change them")
+            raise ConfigError(f"{reason}; train without fine-tuning")
+        if (config.memory, config.propagation) != (before.config.memory, before.config.propagation):
+            raise ConfigError("fine-tuning keeps the settings of the network; train without it to change them")
         return replace(plan, start=lambda: warm_start(config, before.model, before.vocab, dataset.vocab, dataset.train))
 
     def _swap(self, folder: Path) -> None:

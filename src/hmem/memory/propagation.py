@@ -115,7 +115,10 @@ class Links:
         self._count()
 
     def _count(self) -> None:
-        """How many edges lead to each entity, in each question where they differ; and how that compares with others."""
+        """How many edges lead to each entity, in each question where they differ; and how that compares with others.
+
+        Names without edges count for nothing, so that scores depend on the facts alone.
+        """
         if self.patch is None:
             kept = (self.role < self.num_roles).float()
             degree = torch.zeros(self.num_entities, device=kept.device).index_add(0, self.target, kept)  # (N,)
@@ -125,7 +128,7 @@ class Links:
             degree = built[:, None].repeat(1, changed.shape[1]).index_copy(0, self.patch.targets, changed)
         logarithm = (degree + 1).log()
         self.degree = degree
-        self.scale = logarithm / logarithm.mean(0).clamp_min(EPSILON)
+        self.scale = logarithm / (logarithm.sum(0) / (degree > 0).sum(0).clamp_min(1)).clamp_min(EPSILON)
         if self.patch is None:
             self.degree_built = degree
 
@@ -139,7 +142,7 @@ class Links:
         """The graph of roles: an edge for each two that meet at an entity, in one of five ways.
 
         Both lead out of it; the first leads to where the second leads out of, or the other way round; both lead to it;
-        and each role meets its inverse.
+        and each role that occurs meets its inverse.
         """
         Q, device = self.num_roles, self.source.device
         together = torch.zeros(Q, Q, device=device)
@@ -224,7 +227,13 @@ def meetings_of(together: Bool[Tensor, "Q Q"]) -> Links:
     Q, device = len(together), together.device
     inverse, same = torch.arange(Q, device=device).roll(Q // 2), torch.eye(Q, dtype=torch.bool, device=device)
     both_to = together[inverse][:, inverse]
-    ways = [together & ~same, together[inverse], together[:, inverse], both_to & ~same, same[inverse]]
+    ways = [
+        together & ~same,
+        together[inverse],
+        together[:, inverse],
+        both_to & ~same,
+        same[inverse] & together.diagonal(),
+    ]
     edges = [way.nonzero() for way in ways]
     kind = torch.repeat_interleave(torch.tensor([len(each) for each in edges], device=device))
     first, second = torch.cat(edges).unbind(1)

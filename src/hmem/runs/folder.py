@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,11 @@ class RunFolder:
 
     def checkpoint(self, state: State) -> None:
         write_tensors(self.path / STATE, *state.to_tensors())
+
+    def keep(self, model: Model) -> None:
+        """Save the best model so far; a full disk is no reason to end the run, which tries again with the next."""
+        with suppress(OSError, CheckpointError):
+            model.save(self.path)
 
     def finish(self, model: Model) -> None:
         """Save the model; there is nothing to go on with any more."""

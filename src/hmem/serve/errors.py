@@ -23,7 +23,6 @@ from hmem.errors import (
     DataError,
     EmptyNeighborhoodError,
     HMemError,
-    NoModelError,
     StoreError,
     UnknownNameError,
     UntrainedRelationError,
@@ -36,7 +35,6 @@ CODES = {  # every code, its status and what it says
     "not_found": (404, "There is no such address."),
     "no_facts": (409, "The entity has no facts that the model could use."),
     "not_trained": (409, "The relation came after the model was trained, so it cannot be asked for."),
-    "no_model": (409, "The knowledge base has no model."),
     "invalid": (422, "The request does not say what it should."),
     "too_large": (413, "The request asks for too much, or is too long."),
     "unauthorized": (401, "The token is missing or wrong."),
@@ -55,7 +53,6 @@ CODE_OF = {  # errors of the library; the first that fits
     EmptyNeighborhoodError: "no_facts",
     ConfigError: "invalid",
     DataError: "invalid",
-    NoModelError: "no_model",
     StoreError: "store",
     CheckpointError: "store",
 }

@@ -199,7 +199,9 @@ class RelationsOut(Out):
 
 
 class AttachedOut(Out):
-    name: str
+    name: Annotated[
+        str, Field(description="That of its folder; any-graph, which comes with hmem, if none is attached.")
+    ]
     status: Literal["loading", "ready", "trouble"]
     preset: str | None
     dataset: str | None
@@ -214,7 +216,7 @@ class GraphOut(Out):
     relations: int
     moment: Annotated[int, Field(description="The number of the last write.")]
     created: Annotated[datetime | None, Field(description="When the oldest fact was added.")]
-    model: AttachedOut | None
+    model: AttachedOut
     writes: Annotated[bool, Field(description="Whether facts can be added and removed here.")]
     token: Annotated[bool, Field(description="Whether that needs a token.")]
 
@@ -254,5 +256,5 @@ class StatusOut(Out):
 
 class ReadyOut(Out):
     status: str
-    model: str | None
+    model: str
     moment: int

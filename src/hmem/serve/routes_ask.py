@@ -14,7 +14,7 @@ from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, ReasonOut, 
 from hmem.serve.settings import MOST_ANSWERS, STORED_EDGES
 
 K = 10  # answers, unless the request says otherwise
-ASKING = failures("unknown_name", "no_facts", "not_trained", "no_model")
+ASKING = failures("unknown_name", "no_facts", "not_trained")
 
 router = APIRouter(tags=["questions"])
 

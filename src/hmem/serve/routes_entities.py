@@ -38,7 +38,7 @@ async def find_entities(
 
 
 @router.get("/neighbours", include_in_schema=False)  # as it was called before
-@router.get("/neighbors", responses=failures("unknown_name", "not_trained", "no_model"))
+@router.get("/neighbors", responses=failures("unknown_name", "not_trained"))
 async def list_neighbors(
     service: TheService,
     entity: Annotated[str, NAME],

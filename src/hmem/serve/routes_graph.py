@@ -33,7 +33,7 @@ async def describe_graph(service: TheService) -> GraphOut:
     return await service.read(look)
 
 
-@router.get("/model", responses=failures("no_model"))
+@router.get("/model", responses=failures())
 async def describe_model(service: TheService) -> ModelOut:
     """The model that answers: what kind, how large, how good, and how much came after it."""
     return await service.ask(_describe)
@@ -41,18 +41,15 @@ async def describe_model(service: TheService) -> ModelOut:
 
 @router.get("/relations", responses=failures())
 async def list_relations(service: TheService) -> RelationsOut:
-    """All relations; those that came after the model was trained are stored, but cannot be asked for."""
-    saved = service.model.saved
+    """All relations; whether those can be asked for that came after the model was trained depends on its kind."""
+    model = service.model
     found = await service.read(service.name_index.relations)
-    usable = () if saved is None else saved.vocab.relations
-    listed = [RelationOut(name=each.name, usable=each.name in usable, facts=each.facts) for each in found]
+    listed = [RelationOut(name=each.name, usable=model.can_use(each.name), facts=each.facts) for each in found]
     return RelationsOut(relations=listed)
 
 
-def _attached(service: Service) -> AttachedOut | None:
+def _attached(service: Service) -> AttachedOut:
     state = service.model
-    if state.name is None or state.status == "none":
-        return None
     saved = state.saved
     return AttachedOut(
         name=state.name,

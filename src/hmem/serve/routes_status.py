@@ -24,7 +24,7 @@ async def health() -> StatusOut:
 
 @router.get("/ready", responses=failures("loading"))
 async def ready(service: TheService) -> ReadyOut:
-    """Whether questions can be answered: the file can be read, and the model is loaded or there is none."""
+    """Whether questions can be answered: the file can be read, and the model is loaded."""
     state = service.model
     if state.status == "loading":
         raise ApiError("loading", "the model is being loaded; try again in a moment")

@@ -40,23 +40,29 @@ logger = logging.getLogger("hmem.serve")
 class Model:
     """The state of the model at this moment, to be read without waiting for it."""
 
-    status: Literal["none", "loading", "ready", "trouble"]
-    link: ModelLink | None = None
+    status: Literal["loading", "ready", "trouble"]
+    link: ModelLink
     saved: SavedModel | None = None
     is_trained: Bool[np.ndarray, " E"] | None = None  # of its entities, which ones were trained
     trouble: str = ""
 
     @property
-    def name(self) -> str | None:
+    def name(self) -> str:
         """That of its folder."""
-        return None if self.link is None else self.link.folder.name
+        return self.link.folder.name
 
     def is_new(self, name: str) -> bool:
-        """Whether an entity came after the model was trained; none is new without a model."""
-        if self.saved is None or self.is_trained is None:
+        """Whether an entity came after the model was trained; none is new to a model of no graph in particular."""
+        if self.saved is None or self.is_trained is None or not len(self.saved.vocab.entities):
             return False
         number = self.saved.vocab.entities.get(name)
         return number is None or not bool(self.is_trained[number])
+
+    def can_use(self, relation: str) -> bool:
+        """Whether a stored relation can be asked for."""
+        if self.saved is None:
+            return False
+        return self.saved.model.takes_new_relations or relation in self.saved.vocab.relations
 
 
 class Service:
@@ -73,8 +79,8 @@ class Service:
             unseen = "what others write there is not seen until the server is started again"
             logger.warning("%s lies in a folder that this user cannot write to, so %s", path, unseen)
         self.name_index = NameIndex(self.store)
-        self.model = Model("loading")  # until it is clear whether there is one
-        self.model_changed: Callable[[], object] = lambda: None  # called after that, in any thread
+        self.model = Model("loading", ModelLink.of(self.store) or ModelLink.bundled())
+        self.model_changed: Callable[[], object] = lambda: None  # called when it is another, in any thread
         self._readers = ThreadPoolExecutor(READERS, "hmem-read")
         self._writers = ThreadPoolExecutor(1, "hmem-write")
         self._reads = self._writes = 0
@@ -151,11 +157,8 @@ class Service:
     # The model
 
     def load_model(self, link: ModelLink | None) -> None:
-        """Have the attached model loaded before the first question; `model` tells how far that is."""
-        if link is None:
-            self._set_model(Model("none"))
-            return
-        self._set_model(Model("loading", link))
+        """Have the attached model loaded before the first question, or the bundled one; `model` tells how far it is."""
+        self._set_model(Model("loading", link or ModelLink.bundled()))
         self.batcher.call(self._take_model).add_done_callback(self._look_for_trouble)
 
     def _take_model(self, session: Session) -> None:

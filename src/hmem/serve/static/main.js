@@ -60,9 +60,9 @@ async function load({ focus = false, fresh = null } = {}) {
   const { signal } = (loading = new AbortController());
   if (!graph) return;
   if (!view.entity) return showWelcome(signal);
-  const isWeighed = Boolean(graph.model && view.relation);
+  const isWeighed = Boolean(view.relation);
   const drawn = isWeighed ? weighedFacts(view, signal) : plainFacts(view.entity, signal);
-  const ranked = graph.model ? answersTo(view, k, question.withStored, signal) : Promise.resolve([]);
+  const ranked = answersTo(view, k, question.withStored, signal);
   const [hasFacts, hasAnswers] = await Promise.all([isSoon(drawn), isSoon(ranked)]);
   if (signal.aborted) return;
   if (!hasFacts || !hasAnswers) answers.wait(questionOf(view));
@@ -78,7 +78,6 @@ async function load({ focus = false, fresh = null } = {}) {
   if (signal.aborted) return;
   if (rows.status === "rejected") showNoAnswers(rows.reason);
   else if (!facts.length) showNoAnswers({ code: "no_facts" });
-  else if (!graph.model) showNoAnswers({ code: "no_model" });
   else showAnswers(view, rows.value);
 }
 
@@ -134,9 +133,8 @@ function showEntity(view, around, { focus, fresh }) {
   const unseen = around.new ? ". An unseen entity: the model was trained without it." : "";
   $("about").textContent = `${total ? count(total, "stored fact") : "No stored facts"}${unseen}`;
   const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
-  star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: Boolean(graph.model) });
+  star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: true });
   question.show(view, relations, facts, total);
-  $("question").hidden = !graph.model;
   edit.subject = view.entity;
   if (isAsked) {
     reasoning?.abort(); // they were about something else
@@ -165,7 +163,7 @@ function showNoAnswers(error) {
   if (error.name === "AbortError") return;
   const meant = error.code === "unknown_name" ? error.suggestion : []; // the entity is there, so it is the relation
   const others = meant.map((relation) => linkTo({ ...current, relation, answer: null }, relation));
-  answers.say(...pages.noAnswers(error, { path: graph.path, hasFacts: facts.length > 0, others }));
+  answers.say(...pages.noAnswers(error, { hasFacts: facts.length > 0, others }));
   star.explain(null);
   if (error.code === "loading") setTimeout(begin, 1000);
 }

@@ -47,15 +47,8 @@ export function failed(root, error, onAgain) {
 }
 
 /** Why there are no answers to show, as elements. `others` are links to relations that may have been meant. */
-export function noAnswers(error, { path, hasFacts, others }) {
+export function noAnswers(error, { hasFacts, others }) {
   const lead = (text) => el("p", { class: "lead" }, text);
-  if (error.code === "no_model") {
-    return [
-      lead("This knowledge base has no model yet."),
-      el("p", {}, "Facts can be read and changed without one; answers need it:"),
-      el("pre", {}, `hmem train --from ${path} --out MODEL\nhmem kb use ${path} MODEL`),
-    ];
-  }
   if (error.code === "no_facts" && !hasFacts) {
     const then = "Add a fact and ask again: one is enough.";
     return [lead("No facts are stored about it yet."), el("p", {}, then)];
@@ -69,10 +62,9 @@ export function noAnswers(error, { path, hasFacts, others }) {
 export function colophon(root, graph) {
   const model = graph.model;
   const parts = [`${count(graph.facts, "fact")}, ${count(graph.entities, "entity", "entities")}`];
-  if (!model) parts.push("no model");
-  else parts.push(`model: ${model.preset ?? model.name}${model.dataset ? `, trained on ${model.dataset}` : ""}`);
-  if (model?.status === "loading") parts.push("being loaded");
-  if (model?.trouble) parts.push(model.trouble);
+  parts.push(`model: ${model.preset ?? model.name}${model.dataset ? `, trained on ${model.dataset}` : ""}`);
+  if (model.status === "loading") parts.push("being loaded");
+  if (model.trouble) parts.push(model.trouble);
   parts.push(count(graph.moment, "write"));
   parts.push(graph.writes ? "facts can be changed here" : "read-only");
   root.replaceChildren(...parts.flatMap((part, place) => [place ? " · " : "", part]));

@@ -1,0 +1,101 @@
+"""Settings that a preset leaves open, chosen for a graph."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hmem
+from hmem.config import Config, from_dict, merge
+from hmem.graph.dataset import Dataset
+from hmem.graph.names import Vocabulary
+from hmem.graph.triples import as_triples
+from hmem.model.presets import preset
+from hmem.runs.choose import CPU_MINUTES, LOOKS, MOST_EPOCHS, QUESTIONS, chosen, share_missing
+from hmem.runs.folder import read_run
+
+OPEN = from_dict(Config, preset("any-graph"))
+
+
+def chain(facts: int, valid: int = 4) -> Dataset:
+    """Each entity has a fact with the next; no two facts link the same entities."""
+    triples = np.array(list(pairwise(range(facts + valid + 1))))
+    every = np.insert(triples, 1, 0, axis=1)
+    vocab = Vocabulary([f"e{n}" for n in range(facts + valid + 1)], ["next"])
+    train, rest = as_triples(every[:facts]), as_triples(every[facts:])
+    return Dataset(name="chain", vocab=vocab, train=train, valid=rest, test=rest)
+
+
+def test_nothing_is_left_open() -> None:
+    config, reasons = chosen(OPEN, chain(10), "cpu")
+    training = config.training
+    assert None not in (
+        training.epochs, training.minutes, training.validate_every, training.link_withholding, training.neighbor_dropout
+    )  # fmt: skip
+    assert (config.propagation, config.memory) == (OPEN.propagation, OPEN.memory)
+    assert replace(training, epochs=None, minutes=None, validate_every=None, link_withholding=None,
+                   neighbor_dropout=None) == OPEN.training  # fmt: skip
+    assert len(reasons) == 2
+
+
+@pytest.mark.parametrize(
+    ("facts", "epochs"), [(10, MOST_EPOCHS), (QUESTIONS // 20, 10), (QUESTIONS // 2, 1)]
+)
+def test_a_larger_graph_is_gone_through_less_often(facts: int, epochs: int) -> None:
+    config, reasons = chosen(OPEN, chain(facts), "cuda")
+    assert (config.training.epochs, config.training.minutes) == (epochs, None)
+    assert config.training.validate_every == pytest.approx(epochs / LOOKS)
+    said = f"{epochs} {'epoch' if epochs == 1 else 'epochs'} of {facts:,} facts; the best weights are kept"
+    assert reasons[0] == said
+
+
+def test_on_a_cpu_there_is_a_limit_of_time_too() -> None:
+    config, reasons = chosen(OPEN, chain(10), "cpu")
+    assert config.training.minutes == CPU_MINUTES
+    assert f"or {CPU_MINUTES:g} minutes on this CPU" in reasons[0]
+    given = from_dict(Config, merge(preset("any-graph"), {"training": {"minutes": 2.0}}))
+    assert chosen(given, chain(10), "cpu")[0].training.minutes == 2.0
+
+
+def test_what_is_given_is_kept() -> None:
+    given = {"epochs": 3, "validate_every": 2, "link_withholding": 0.4, "neighbor_dropout": 0.3}
+    config = from_dict(Config, merge(preset("any-graph"), {"training": given}))
+    assert chosen(config, chain(10), "cpu") == (config, [])
+    recall = from_dict(Config, preset("recall"))
+    assert chosen(recall, chain(10), "cpu") == (recall, [])
+
+
+def test_links_are_hidden_as_the_validation_facts_say() -> None:
+    """In a graph where every train fact has a second one beside it, and no validation fact has."""
+    twice = chain(20)
+    beside = twice.train.copy()
+    beside[:, 1] = 1
+    vocab = Vocabulary(list(twice.vocab.entities), ["next", "beside"])
+    train = np.concatenate([twice.train, beside])
+    config, reasons = chosen(OPEN, replace(twice, vocab=vocab, train=train), "cpu")
+    assert config.training.link_withholding == 1.0
+    assert reasons[1].startswith("all links of a fact hidden in 100% of the questions, since validation facts")
+    config, reasons = chosen(OPEN, twice, "cpu")
+    assert config.training.link_withholding == 0.0
+    assert reasons[1] == "all links of a fact hidden in 0% of the questions"
+
+
+def test_as_many_facts_are_dropped_as_held_out_entities_lack() -> None:
+    dataset = chain(20, valid=3)
+    observed = replace(dataset, observed=dataset.train[:18])
+    assert (share_missing(dataset), share_missing(observed)) == (0.0, 6 / 24)
+    config, reasons = chosen(OPEN, observed, "cpu")
+    assert config.training.neighbor_dropout == 0.25
+    assert reasons[-1] == "25% of all facts hidden, the share that held-out entities lack"
+
+
+def test_a_run_writes_down_what_was_chosen_and_why(toy: Dataset, tmp_path: Path) -> None:
+    settings = {"propagation": {"dim": 4, "steps": 2}, "training": {"epochs": 1}}
+    model = hmem.fit(toy, settings=settings, out=tmp_path / "m", device="cpu")
+    assert model.config.training.link_withholding is not None
+    run = read_run(tmp_path / "m")
+    assert run["chosen"][0].startswith("all links of a fact hidden in ")
+    assert run["config"]["training"]["link_withholding"] == model.config.training.link_withholding
+    assert "fine_tune" not in run  # the bundled weights do not fit a network of this size
