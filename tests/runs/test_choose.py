@@ -40,9 +40,7 @@ def test_nothing_is_left_open() -> None:
     assert len(reasons) == 2
 
 
-@pytest.mark.parametrize(
-    ("facts", "epochs"), [(10, MOST_EPOCHS), (QUESTIONS // 20, 10), (QUESTIONS // 2, 1)]
-)
+@pytest.mark.parametrize(("facts", "epochs"), [(10, MOST_EPOCHS), (QUESTIONS // 20, 10), (QUESTIONS // 2, 1)])
 def test_a_larger_graph_is_gone_through_less_often(facts: int, epochs: int) -> None:
     config, reasons = chosen(OPEN, chain(facts), "cuda")
     assert (config.training.epochs, config.training.minutes) == (epochs, None)

@@ -245,18 +245,16 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgre
                 task,
                 completed=now.share,
                 epoch=f"{now.epoch}/{now.epochs}",
-                loss=f"{now.loss:.3f}",
+                loss=f"{now.loss:.3f}" if now.step else "–",
                 speed=f"{now.triples_per_second:,.0f}",
                 best="" if now.best is None else f"valid MRR {now.best:.3f}",
             )
             if now.note is not None:
                 err.print(now.note, style="yellow", highlight=False)
             if now.validated is not None and not err.is_terminal:
-                err.print(
-                    f"epoch {now.epoch}/{now.epochs}  loss {now.loss:.3f}  {now.triples_per_second:,.0f} facts/s  "
-                    f"valid MRR {now.validated:.3f}  {now.seconds:.0f} s",
-                    highlight=False,
-                )
+                done = f"loss {now.loss:.3f}  {now.triples_per_second:,.0f} facts/s"
+                so_far = f"epoch {now.epoch}/{now.epochs}  {done}" if now.step else "before the first step"
+                err.print(f"{so_far}  valid MRR {now.validated:.3f}  {now.seconds:.0f} s", highlight=False)
 
         yield show
 
