@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import NonFiniteError
+from hmem.errors import CheckpointError, NonFiniteError
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
@@ -22,7 +22,8 @@ from hmem.model.presets import PRESETS
 from hmem.model.query import Query
 from hmem.training import loop, loss
 from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, matmul_precision, train
-from hmem.training.loss import answer_loss, propagation_loss
+from hmem.training.loss import answer_loss
+from hmem.training.propagation import propagation_loss
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
@@ -367,7 +368,8 @@ def test_a_loss_that_is_no_number_goes_back_to_the_best_weights_with_a_lower_rat
     def once_nan(*arguments: Any) -> Tensor:
         nonlocal asked
         asked += 1
-        return given(*arguments) * (math.nan if asked == 5 else 1.0)
+        found: Tensor = given(*arguments)
+        return found * (math.nan if asked == 5 else 1.0)
 
     monkeypatch.setattr(loss, "answer_loss", once_nan)
     config = small("tpr-inf", training={"epochs": 8, "batch_size": 13, "validate_every": 1})
@@ -533,3 +535,13 @@ def test_a_single_fact_can_be_trained_on() -> None:
     outcome = train(small("recall", training={"epochs": 2}), as_triples([[0, 0, 1]]), 3, 1)
     assert outcome.stopped == "done"
     assert all(value.isfinite().all() for value in outcome.model.state_dict().values())
+
+
+def test_a_state_that_cannot_be_saved_does_not_end_the_run(toy: Dataset) -> None:
+    def full(state: State) -> None:
+        raise CheckpointError("the disk is full")
+
+    with pytest.warns(UserWarning, match="goes on, but its state is not saved: the disk is full"):
+        assert fit(RUNS["recall"], toy, Hooks(checkpoint=full)).stopped == "done"
+    with pytest.raises(CheckpointError, match="full"):  # where nothing else is left of it
+        fit(RUNS["recall"], toy, broken_off(1, checkpoint=full))

@@ -24,7 +24,7 @@ def evaluate(
     protocol: Annotated[
         Literal["all", "typed", "both"], typer.Option(help="Which entities are candidates; see docs/evaluation.md.")
     ] = "both",
-    baselines: Annotated[bool, typer.Option("--baselines", help="Also rank with rules and frequency.")] = False,
+    baselines: Annotated[bool, typer.Option("--baselines", help="Also rank with counts, rules and frequency.")] = False,
     device: options.Device = "auto",
     breakdowns: options.Breakdowns = False,
     json_path: options.Json = None,
@@ -34,7 +34,7 @@ def evaluate(
     `hmem evaluate base DATA` ranks any graph without training.
     """
     from hmem.cli.reports import show_reports
-    from hmem.evaluation.baselines import make_baseline
+    from hmem.evaluation.baselines import BASELINES, make_baseline
     from hmem.evaluation.protocol import PROTOCOLS, Protocol
     from hmem.runs.evaluate import count_unseen
     from hmem.runs.evaluate import evaluate as measure
@@ -50,7 +50,7 @@ def evaluate(
         reports = [measure(loaded, dataset, split=split, graph=graph, protocols=protocols, progress=told)]
     if dataset.vocab != loaded.vocab and len(loaded.vocab.entities):
         output.note(f"{count_unseen(loaded, dataset):,} of {dataset.num_entities:,} entities are new to the model.")
-    for name in ("rules", "frequency") if baselines else ():
+    for name in BASELINES if baselines else ():
         baseline = make_baseline(name, dataset, graph)
         reports.append(measure(baseline, dataset, split=split, graph=graph, protocols=protocols, name=name))
     show_reports(reports, dataset, breakdowns=breakdowns, json_path=json_path)

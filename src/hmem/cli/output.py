@@ -28,7 +28,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from hmem.sqlite_files import refuse_to_replace
+from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
@@ -159,8 +159,8 @@ def written(json_path: str | None, obj: object) -> bool:
     if json_path == "-":
         print(text)
         return True
-    refuse_to_replace(Path(json_path))
-    Path(json_path).write_text(text + "\n", encoding="utf-8")
+    with replacing(Path(json_path)) as beside:
+        beside.write_text(text + "\n", encoding="utf-8")
     return False
 
 

@@ -276,7 +276,7 @@ class KnowledgeBase:
     def missing(self, entity: str, k: int = 10) -> Predictions:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions.
 
-        They are in the order of their probability, and make sense at both ends; see `hmem.knowledge.missing`.
+        They are in the order of their probability, and of the right kind; see `hmem.knowledge.missing`.
         """
         with self.session() as session:
             return Predictions(session.missing(entity, k))

@@ -10,11 +10,10 @@ from contextlib import ExitStack
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
 
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
-from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.predictor import Predictor, Ranked, unjudged
 from hmem.memory.propagation import Links
 from hmem.model.propagation import Propagation
 
@@ -62,24 +61,25 @@ def walks_between(graph: Neighborhoods, entity: int, answer: int) -> list[Walk]:
 
 
 @torch.inference_mode()
-def log_p_without(
-    predictor: Predictor, entity: int, role: int, answer: int, walks: list[Walk]
-) -> tuple[Float[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    """log p of the answer with the facts of each walk hidden, and its rank among the answers that are not stored."""
+def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, walks: list[Walk]) -> Ranked:
+    """The answer among those that are not stored, with the facts of each walk hidden."""
     model, live = predictor.model, predictor.live
     assert isinstance(model, Propagation)
     assert predictor.links is not None
     links, R = predictor.links.current(), predictor.num_relations
     stored = live.graph.answers(entity, role).astype(np.int64)
     others = torch.from_numpy(stored[stored != answer]).to(model.device)
-    log_p, ranks = np.empty(len(walks)), np.empty(len(walks), dtype=np.int64)
+    found = unjudged(np.full(len(walks), answer), stored=False)
 
     def judge(places: list[int], visible: Links) -> None:
         asked = torch.full((len(places),), entity, device=model.device)
         scores = model.scores(asked, torch.full_like(asked, role), visible, unreached=-torch.inf)
         scores[:, others] = -torch.inf
-        log_p[places] = scores.log_softmax(1)[:, answer].double().nan_to_num(-np.inf).cpu().numpy()
-        ranks[places] = (1 + (scores > scores[:, answer, None]).sum(1)).cpu().numpy()
+        log_p = scores.log_softmax(1).double().nan_to_num(-np.inf)
+        found.scores[places], found.log_p[places] = scores[:, answer].cpu().numpy(), log_p[:, answer].cpu().numpy()
+        found.lead_log_p[places] = log_p.max(1).values.cpu().numpy()
+        found.ranks[places] = (1 + (scores > scores[:, answer, None]).sum(1)).cpu().numpy()
+        found.leads[places] = found.ranks[places] == 1
 
     facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
     decide = [model.takes_new_relations and predictor.links.decide_meetings(each) for each in facts]
@@ -99,7 +99,7 @@ def log_p_without(
             for fact in facts[place]:
                 removed.enter_context(live.without(*fact))
             judge([place], predictor.links.current())
-    return log_p, ranks
+    return found
 
 
 def _edges(graph: Neighborhoods, entity: int) -> list[Edge]:

@@ -1,6 +1,7 @@
 """Training: withhold a fact, ask for it from both ends, and step towards the answer."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import Hint, NonFiniteError
+from hmem.errors import CheckpointError, Hint, NonFiniteError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
@@ -22,6 +23,7 @@ from hmem.model.placing import fit_placing
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.absence import fit_absence
+from hmem.training.allocation import kept_memory
 from hmem.training.batches import Batches
 from hmem.training.loss import loss_function
 from hmem.training.schedule import rate
@@ -87,7 +89,7 @@ def train(
     looks.
     """
     run = _Run(config, triples, num_entities, num_relations, torch.device(device), hooks or Hooks(), resume)
-    with matmul_precision(config.training.precision):
+    with matmul_precision(config.training.precision), kept_memory():
         return run.go()
 
 
@@ -151,7 +153,7 @@ class _Run:
                 reason = reason or self._reason_to_stop()
             if time.perf_counter() - self.saved > 60 * CHECKPOINT_MINUTES:
                 self._checkpoint()
-        self._checkpoint()
+        self._checkpoint(is_all_there_is=reason == "interrupted")
         best = state.best_metric if reason == "interrupted" else self._finish()
         if isinstance(self.model, HMem):
             fit_placing(self.model, self.graph, self.training.seed)
@@ -252,11 +254,16 @@ class _Run:
             return None
         return "done" if self.state.step >= self.num_steps else "time"
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, is_all_there_is: bool = False) -> None:
         self.saved = time.perf_counter()
         self.state.seconds = self.saved - self.started
         if self.hooks.checkpoint is not None:
-            self.hooks.checkpoint(self.state.captured(self.model, self.optimizer))
+            try:
+                self.hooks.checkpoint(self.state.captured(self.model, self.optimizer))
+            except CheckpointError as error:  # a full disk, for one; the run can go on
+                if is_all_there_is:
+                    raise
+                warnings.warn(f"the training goes on, but its state is not saved: {error}", stacklevel=2)
 
     def _tell(self, validated: float | None = None, note: str | None = None) -> None:
         if self.hooks.progress is None:
