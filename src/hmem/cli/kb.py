@@ -176,12 +176,13 @@ def _model(store: "Store") -> dict[str, Any] | None:
         "removed_since": len(changes.removed),
         "new_entities": sum(name not in saved.vocab.entities for name in store.entity_names()),
         "new_relations": sum(name not in saved.vocab.relations for name in store.relation_names()),
+        "takes_new_relations": saved.model.takes_new_relations,
     }
 
 
 def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -> dict[str, str]:
     if model is None:
-        return {"model": f"the one that comes with hmem; hmem train --from {kb} --out DIR makes one of its own"}
+        return {"model": f"base, which comes with hmem; hmem train --from {kb} --out DIR makes a better one"}
     if "trouble" in model:
         return {"model": model["trouble"]}
     entities = output.plural(model["entities"], "entity", "entities")
@@ -201,6 +202,6 @@ def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -
     rows["since training"] = f"{output.plural(model['facts_since'], 'fact')} added, {model['removed_since']:,} removed"
     new_entities = output.plural(model["new_entities"], "entity", "entities")
     rows["new to it"] = f"{new_entities}, {output.plural(model['new_relations'], 'relation')}"
-    if 0 < stored_relations == model["new_relations"]:
+    if 0 < stored_relations == model["new_relations"] and not model["takes_new_relations"]:
         rows["new to it"] += ": all there are, so nothing can be predicted with it"
     return rows

@@ -5,8 +5,7 @@
     kb.predict("dire_wolf.n.01", "_member_holonym", k=10)
 
 A fact that was added is on the disk and used by the next answer, here and in every other process that has the file
-open; nothing is trained for it. Without a model of its own, the
-one that comes with hmem answers.
+open; nothing is trained for it. Without a model of its own, the one that comes with hmem answers.
 """
 
 import os
