@@ -24,7 +24,7 @@ from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import counts, load_dataset
 from hmem.model.build import ModelScorer, Network
-from hmem.model.checkpoint import BUNDLED, Model
+from hmem.model.checkpoint import BUNDLED, Model, model_folder
 from hmem.model.checkpoint import load as load_model
 from hmem.model.presets import DEFAULT
 from hmem.model.presets import preset as settings_of
@@ -107,8 +107,8 @@ def fit(
 
 
 def load(folder: str | os.PathLike[str], device: str = "auto") -> Model:
-    """The model in a folder that `fit` or `hmem train` wrote."""
-    return load_model(Path(folder).expanduser(), resolve_device(device))
+    """The model in a folder that `fit` or `hmem train` wrote; `base` is the one that comes with hmem."""
+    return load_model(model_folder(folder), resolve_device(device))
 
 
 def bundled_start(config: Config, dataset: Dataset) -> Callable[[], State] | None:
