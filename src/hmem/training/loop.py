@@ -1,5 +1,6 @@
 """Training: withhold a fact, ask for it from both ends, and step towards the answer."""
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -162,12 +163,17 @@ class _Run:
 
     def _validate(self, validate: Callable[[Network], float]) -> None:
         """Measure the model, and remember it if it is the best so far."""
-        metric = validate(self.model)
+        try:
+            metric = validate(self.model)
+        except NonFiniteError:  # the step after the last look was too far
+            self._go_back(math.nan)
+            return
         is_best = self.state.best_metric is None or metric > self.state.best_metric
         self.state.record(metric, self.model)
         self._tell(metric)
         if is_best and self.hooks.improved is not None:
             self.hooks.improved(self.model, metric)
+            self._checkpoint()  # beside the model, so that a run that is killed can go on from it
 
     def _finish(self) -> float | None:
         """Take the best weights and fit the null slots to them; returns the validation metric they reach."""
