@@ -204,7 +204,15 @@ def test_a_default_that_is_said_changes_no_fingerprint() -> None:
     assert fingerprint(from_dict(Config, said)) == fingerprint(Config())
 
 
+def test_networks_of_either_family_have_fingerprints() -> None:
+    said: list[dict[str, Any]] = [{}, {"propagation": {}}, {"propagation": {"dim": 8}}, {"propagation": {"dim": 9}}]
+    assert len({fingerprint(from_dict(Config, each)) for each in said}) == 4
+
+
 def test_a_setting_that_is_added_later_changes_no_fingerprint() -> None:
     """None of those at their default is in it, so that folders of models are found again."""
     nothing = json.dumps({"memory": {}, "training": {}}, sort_keys=True)
     assert fingerprint(Config()) == hashlib.sha256(nothing.encode()).hexdigest()[:8]
+    every_two = json.dumps({"memory": {}, "training": {"validate_every": 2}}, sort_keys=True)
+    said = from_dict(Config, {"training": {"validate_every": 2}})
+    assert fingerprint(said) == hashlib.sha256(every_two.encode()).hexdigest()[:8]

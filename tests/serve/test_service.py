@@ -37,7 +37,7 @@ def test_what_takes_too_long_is_given_up_but_a_write_is_done(zoo: Path, slow: th
         return [error.code for error in raised if isinstance(error, ApiError)]
 
     assert asyncio.run(ask()) == ["timeout"] * 3
-    assert service.model.name is None
+    assert service.model.saved is None
     slow.set()
     service.close()
     with Store.open(zoo, read_only=True) as store:

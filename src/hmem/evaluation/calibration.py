@@ -82,7 +82,7 @@ class Calibration:
         withheld: Bool[np.ndarray, " n"] | None = None,
     ) -> Float[np.ndarray, " n"]:
         """The probability that there is an answer which is not stored, from the facts that are and the best answer."""
-        if self.slots is None:
+        if self.slots is None or self.slots.num_roles != graph.num_roles:  # of another graph's relations
             return np.ones(len(entities))
         return self.slots.missing(describe(self.slots.counted, graph, entities, roles, lead_log_p, withheld))
 

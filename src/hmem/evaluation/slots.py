@@ -77,6 +77,10 @@ class Slots:
     filled: Estimate
     empty: Estimate
 
+    @property
+    def num_roles(self) -> int:
+        return len(self.counted.base)
+
     def missing(self, slots: Slot) -> Float[np.ndarray, " n"]:
         """The probability that each slot lacks an answer."""
         matrix = slots.matrix()

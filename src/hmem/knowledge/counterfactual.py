@@ -67,21 +67,21 @@ def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, wa
     assert isinstance(model, Propagation)
     assert predictor.links is not None
     links, R = predictor.links.current(), predictor.num_relations
-    stored = live.graph.answers(entity, role).astype(np.int64)
-    others = torch.from_numpy(stored[stored != answer]).to(model.device)
+    facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
+    stored = [other for other in live.graph.answers(entity, role).tolist() if other != answer]
     found = unjudged(np.full(len(walks), answer), stored=False)
 
     def judge(places: list[int], visible: Links) -> None:
         asked = torch.full((len(places),), entity, device=model.device)
         scores = model.scores(asked, torch.full_like(asked, role), visible, unreached=-torch.inf)
-        scores[:, others] = -torch.inf
-        log_p = scores.log_softmax(1).double().nan_to_num(-np.inf)
-        found.scores[places], found.log_p[places] = scores[:, answer].cpu().numpy(), log_p[:, answer].cpu().numpy()
+        for row, place in zip(scores, places, strict=True):  # a stored answer is a rival where its fact is hidden
+            row[[other for other in stored if predictor.fact(entity, role, other) not in facts[place]]] = -torch.inf
+        log_p, own = scores.log_softmax(1).double().nan_to_num(-np.inf), scores[:, answer, None]
+        found.scores[places], found.log_p[places] = own[:, 0].cpu().numpy(), log_p[:, answer].cpu().numpy()
         found.lead_log_p[places] = log_p.max(1).values.cpu().numpy()
-        found.ranks[places] = (1 + (scores > scores[:, answer, None]).sum(1)).cpu().numpy()
+        found.ranks[places] = (1 + (scores > own).sum(1) + (scores == own)[:, :answer].sum(1)).cpu().numpy()
         found.leads[places] = found.ranks[places] == 1
 
-    facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
     decide = [model.takes_new_relations and predictor.links.decide_meetings(each) for each in facts]
     hidden = [place for place, alone in enumerate(decide) if not alone]
     for low in range(0, len(hidden), AT_ONCE):

@@ -59,6 +59,6 @@ def _is_of_kind(predictor: Predictor, answer: int, role: int, calibration: Calib
     graph = predictor.live.graph
     if len(graph.answers(answer, turned)):
         return True
-    if calibration is None or calibration.slots is None:
+    if calibration is None or calibration.slots is None or calibration.slots.num_roles != graph.num_roles:
         return False
     return share_of_kind(calibration.slots.counted, graph, answer, turned) >= OF_KIND

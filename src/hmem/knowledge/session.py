@@ -123,7 +123,7 @@ class Session:
         judged = replace(judged, stored=np.array([stored]))  # it was judged while the fact was left out
         total: float | None = None
         if isinstance(parts, Removed):
-            reasons = reasons_by_removal(self.predictor, parts, self._left(entity, role, parts))
+            reasons = reasons_by_removal(self.predictor, parts, self._left(entity, role, stored, parts))
         else:
             reasons = reasons_of(self.predictor, entity, parts)
             total = float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score
@@ -136,10 +136,11 @@ class Session:
             stored=stored,
         )
 
-    def _left(self, entity: int, role: int, parts: Removed) -> list[float | None]:
+    def _left(self, entity: int, role: int, stored: bool, parts: Removed) -> list[float | None]:
         """The probabilities of an answer that is asked for without some facts."""
         count = len(parts.walks)
-        return [left for left, _ in self._probabilities(np.full(count, entity), np.full(count, role), parts.without)]
+        without = replace(parts.without, stored=np.full(count, stored))
+        return [left for left, _ in self._probabilities(np.full(count, entity), np.full(count, role), without)]
 
     def memory_weights(self, entity: str, relation: str, direction: str) -> dict[Names3, float]:
         """How strongly each fact of an entity stands in its memory when the relation is asked for."""

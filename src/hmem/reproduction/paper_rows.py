@@ -31,7 +31,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hmem.config import Config, from_dict, load_toml, merge, to_dict
+from hmem.config import Config, PropagationConfig, from_dict, load_toml, merge, to_dict
 from hmem.errors import ConfigError
 from hmem.graph.dataset import GraphName
 from hmem.model.presets import preset
@@ -162,7 +162,7 @@ def in_miniature(row: PaperRow) -> PaperRow:
         minutes=None,
         batch_size=1024,
         negatives=200,
-        validate_every=1,
+        validate_every=1.0,
         validation_queries=200,
         precision="float32",
     )
@@ -180,11 +180,14 @@ def in_miniature(row: PaperRow) -> PaperRow:
 def fingerprint(config: Config) -> str:
     """Eight letters that differ where settings differ. A setting at its default has no part in them, so that one that
     is added later changes nothing."""
-    default = to_dict(Config())
+    default = {**to_dict(Config()), "propagation": to_dict(PropagationConfig())}
     chosen = {
-        section: {name: value for name, value in values.items() if value != default[section][name]}
+        section: {name: value for name, value in values.items() if value != (default[section] or {}).get(name)}
         for section, values in to_dict(config).items()
+        if values is not None
     }
+    if isinstance(every := chosen["training"].get("validate_every"), float) and every.is_integer():
+        chosen["training"]["validate_every"] = int(every)  # as it was written when it could be nothing else
     return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:8]
 
 

@@ -7,6 +7,7 @@ training.safetensors    the state of a run that is not finished
 """
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -67,7 +68,9 @@ class RunFolder:
 
     def log(self, now: Progress | Look) -> None:
         with (self.path / LOG).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({name: getattr(now, name) for name in now.__dataclass_fields__}) + "\n")
+            values = {name: getattr(now, name) for name in now.__dataclass_fields__}
+            values |= {"loss": None} if math.isnan(now.loss) else {}  # before the first step, and JSON has no NaN
+            file.write(json.dumps(values) + "\n")
 
     def checkpoint(self, state: State) -> None:
         write_tensors(self.path / STATE, *state.to_tensors())
