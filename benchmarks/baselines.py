@@ -9,7 +9,7 @@ break-downs only the most asked are kept.
 import argparse
 from pathlib import Path
 
-from hmem.evaluation.baselines import make_baseline
+from hmem.evaluation.baselines import BASELINES, make_baseline
 from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import GraphName
 from hmem.graph.registry import load_dataset
@@ -27,7 +27,7 @@ def main() -> None:
     for name in given.data:
         dataset = load_dataset(name)
         for graph in GRAPHS:
-            for baseline in ("rules", "frequency"):
+            for baseline in BASELINES:
                 made = evaluate(make_baseline(baseline, dataset, graph), dataset, graph=graph, name=baseline)
                 mrr = {protocol: round(values[MRR], 4) for protocol, values in made.protocols.items()}
                 print(f"{dataset.name:18s} {made.label:12s} {mrr}", flush=True)

@@ -71,6 +71,25 @@ def looped_rules(facts: Iterable[Fact], num_relations: int, num_entities: int) -
     return {rule: count / body[rule[0]] for rule, count in both.items()}
 
 
+def looped_counts(
+    training: Iterable[Fact], graph: Iterable[Fact], num_relations: int, num_entities: int, smoothing: float
+) -> dict[tuple[int, int, int], list[tuple[float, int, int]]]:
+    """By (entity, role, answer): P, how many have both and how many the premise, for each premise of the entity.
+
+    A premise counts if two entities or more have it, and if it is not the answer itself.
+    """
+    edges = [set(SetGraph(training, num_relations).edges_of(entity)) for entity in range(num_entities)]
+    given = SetGraph(graph, num_relations)
+    found: dict[tuple[int, int, int], list[tuple[float, int, int]]] = defaultdict(list)
+    for entity in range(num_entities):
+        for premise in given.edges_of(entity):
+            have = [theirs for theirs in edges if premise in theirs]
+            for role, answer in set().union(*have) - {premise} if len(have) > 1 else ():
+                together = sum((role, answer) in theirs for theirs in have)
+                found[entity, role, answer].append((together / (len(have) + smoothing), together, len(have)))
+    return found
+
+
 @dataclass
 class TableScorer:
     """Scores read off a table (entity, role, candidate), and a record of what was asked."""

@@ -10,6 +10,7 @@ import pytest
 
 from hmem import sqlite_files
 from hmem.errors import DataError, StoreError
+from hmem.graph.readers.read import read_table
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import WOLF, by_name, finish, start
 
@@ -162,3 +163,50 @@ def test_a_base_that_was_open_when_the_process_was_forked_is_not_opened_in_the_c
     )
     with Store.open(base) as store:
         assert by_name(store) == [WOLF, ("child", "wrote", "this")]
+
+
+def test_an_output_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), sqlite_files.replacing(path) as beside:
+        beside.write_text(str(1 / beside.write_bytes(b"")))
+    assert [each.name for each in tmp_path.iterdir()] == ["out.json"]
+    assert path.read_text() == "old"
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    with sqlite_files.replacing(link) as beside:
+        beside.write_text("new")
+    assert (link.is_symlink(), path.read_text()) == (True, "new")
+
+
+def test_leftovers_of_a_killed_process_are_removed_after_a_day(tmp_path: Path) -> None:
+    old, new = tmp_path / ".1234.part.a.json", tmp_path / ".5678.part.a.json"
+    for left in (old, new):
+        left.touch()
+    os.utime(old, (0, 0))
+    with sqlite_files.replacing(tmp_path / "a.json") as beside:
+        beside.touch()
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_devices_are_written_to(tmp_path: Path) -> None:
+    with sqlite_files.replacing(Path("/dev/null")) as beside:
+        beside.write_text("gone")
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("name", sqlite_files.MODEL)
+def test_no_output_replaces_a_part_of_a_model(tmp_path: Path, name: str) -> None:
+    for each in sqlite_files.MODEL:
+        (tmp_path / each).touch()
+    with pytest.raises(StoreError, match="part of a model, and is not overwritten"):
+        sqlite_files.refuse_to_replace(tmp_path / name)
+    sqlite_files.refuse_to_replace(tmp_path / "metrics.csv")
+
+
+def test_no_output_replaces_its_own_input(tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text("a\tr\tb\n")
+    read_table(path)
+    with pytest.raises(StoreError, match="what is read here, and is not overwritten"):
+        sqlite_files.refuse_to_replace(path)

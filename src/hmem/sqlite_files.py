@@ -6,15 +6,20 @@ log away, and facts that were acknowledged are lost. The same holds for the -shm
 
 So everything in this package that opens a file which may be a knowledge base goes through this module. SQLite's own
 connections are put on the list before they open their file. Other code asks `is_database`, reads with `open_plain`, and
-calls `refuse_to_replace` before it writes: none of them touches a file that is on the list. Files are identified by
-device and inode, so a link to a file is the same file.
+writes with `replacing`: none of them touches a file that is on the list. Files are identified by device and inode, so a
+link to a file is the same file.
 """
 
+import glob
 import io
 import os
+import secrets
 import stat
 import threading
+import time
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hmem.errors import DataError, StoreError
@@ -22,6 +27,8 @@ from hmem.errors import DataError, StoreError
 FileId = tuple[int, int]  # device and inode
 
 MAGIC = b"SQLite format 3\0"
+MODEL = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # which belong together
+LEFTOVER_AFTER = 24 * 3600  # seconds
 BESIDE = ("-journal", "-wal", "-shm")  # what SQLite keeps beside a file in use
 
 
@@ -40,6 +47,7 @@ class Registration:
 _lock = threading.RLock()  # a collected generator may close a connection while this thread has it
 _open: "weakref.WeakSet[Registration]" = weakref.WeakSet()
 _inherited: list[Registration] = []  # open in the process that this one was forked from
+_inputs: dict[Path, FileId | None] = {}  # files of facts that this process has read
 
 
 def file_id(path: Path) -> FileId | None:
@@ -128,12 +136,45 @@ def create_empty(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644))
 
 
+def note_input(path: Path) -> None:
+    """Remember a file of facts that was read: no output of this process takes its place."""
+    _inputs[path.resolve()] = file_id(path)
+
+
 def refuse_to_replace(path: Path) -> None:
-    """A StoreError if `path` is a knowledge base, which no output may take the place of."""
+    """A StoreError if `path` is what no output may take the place of: a knowledge base, part of a model, an input."""
     with _lock:
         found = _kind_of_database(path)
+    if path.name in MODEL and all((path.parent / name).exists() for name in MODEL):
+        found = "part of a model"
+    if path.exists() and _inputs.get(path.resolve()) == file_id(path):
+        found = "what is read here"
     if found is not None:
         raise StoreError(f"{{path}} is {found}, and is not overwritten", path=path, hint="choose another name")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """The path of a file to be written in the block; it takes the place of `path` at the end, whole or not at all."""
+    refuse_to_replace(path)
+    if path.exists() and not path.is_file():  # a device or a pipe; a folder is the caller's mistake, and told by name
+        yield path
+        return
+    path = path.resolve()  # a link stays what it is
+    for left in path.parent.glob(f".*.part.{glob.escape(path.name)}"):  # by a process that was killed
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > LEFTOVER_AFTER:
+                left.unlink()
+    beside = path.with_name(f".{secrets.token_hex(4)}.part.{path.name}")
+    try:
+        yield beside
+        os.replace(beside, path)
+    except OSError as error:
+        if error.filename == str(beside):
+            error.filename = str(path)  # the only one of the two that the caller knows
+        raise
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _is_registered(file: FileId) -> bool:

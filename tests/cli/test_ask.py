@@ -51,7 +51,8 @@ def test_predict_the_other_way_round(command: Command, zoo: str) -> None:
     assert (title, heading) == (["? hypernym wolf.n.01"], ["head", "probability"])
     with KnowledgeBase.open(zoo) as kb:
         expected = kb.predict("wolf.n.01", "hypernym", 2, direction="head")
-    assert [line[1] for line in lines] == [each.head for each in expected]
+    likely = [each.head for each in expected if (each.probability or 0) >= 0.001] or [expected[0].head]
+    assert [line[1] for line in lines] == likely
 
 
 def test_the_old_name_of_the_direction_still_works(command: Command, zoo: str) -> None:

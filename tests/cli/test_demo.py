@@ -28,7 +28,7 @@ def told(request: pytest.FixtureRequest, made_once: MadeOnce) -> str:
 
 
 def test_it_stands_beside_the_baselines(told: str) -> None:
-    for row in ("hmem recall", "rules", "frequency"):
+    for row in ("hmem recall", "counts", "rules", "frequency"):
         assert told.count(row) == 2 + (row == "rules"), row  # both datasets, and a word about rules
 
 

@@ -109,7 +109,7 @@ def test_protocols(run: Run, model: Path, protocol: str, names: list[str]) -> No
 
 def test_baselines_stand_beside_the_model(run: Run, model: Path) -> None:
     made = figures(run, model, "--baselines", "--protocol", "all")
-    assert [each["model"] for each in made] == ["recall", "rules", "frequency"]
+    assert [each["model"] for each in made] == ["recall", "counts", "rules", "frequency"]
     dataset = load_dataset("toy")
     for each in made[1:]:
         expected = report(make_baseline(each["model"], dataset, "train"), dataset, model=each["model"])
@@ -217,3 +217,11 @@ def test_a_model_that_was_never_measured_can_be(run: Run, model: Path, content: 
     made = figures(run, model)
     assert (made["settings"]["memory"]["entity_dim"], made["model"], made["seed"]) == (6, "recall", 3)
     assert "epochs" not in made
+
+
+def test_base_needs_no_training(run: Run) -> None:
+    code, out, err = run("evaluate", "base", "toy")
+    assert (code, err) == (0, "")
+    assert [line.split()[:2] for line in out.splitlines()[4:] if line] == [["any-graph", "all"], ["any-graph", "typed"]]
+    code, _, err = run("evaluate", "base")
+    assert (code, err) == (2, "hmem: base is a model of no one graph; say which DATA to rank\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import GUIDE, enter, run, sessions, trains_the_bundled_graph, use_trained
+from tests.pages import GUIDE, ROOT, enter, run, sessions, trains_the_bundled_graph, use_trained
 
 POINTS = 10  # by which a percentage may differ on another machine
 
@@ -41,6 +41,18 @@ def test_the_guide_shows_what_the_commands_print(
         printed = use_trained(trained_guide, tmp_path) if trained else run(command, monkeypatch, shown)
         assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
         assert percentages(printed) == pytest.approx(percentages(shown), abs=POINTS), f"$ {command}\n{printed}"
+
+
+def test_the_first_example_of_the_readme_shows_what_the_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter(tmp_path, monkeypatch)
+    first = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Install")[0]
+    commands = sessions(first)
+    assert [command.split()[:2] for command, _ in commands][1:3] == [["hmem", "kb"], ["hmem", "predict"]]
+    for command, shown in commands:
+        printed = run(command, monkeypatch, shown)
+        assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
 
 
 def test_a_difference_that_matters_is_noticed() -> None:

@@ -54,7 +54,7 @@ def test_create_with_facts_and_a_model(command: Command, zoo: str) -> None:
 def test_create_from_nothing_a_file_a_dataset_or_standard_input(command: Command) -> None:
     rows = labels(command("kb", "create", "empty.kb").out)
     assert (rows["facts"], rows["writes"]) == ("0", "0")
-    assert rows["model"] == "the one that comes with hmem; hmem train --from empty.kb --out DIR makes one of its own"
+    assert rows["model"] == "base, which comes with hmem; hmem train --from empty.kb --out DIR makes a better one"
     Path("toy.tsv").write_text(tabbed(TOY_TRAIN))
     assert labels(command("kb", "create", "file.kb", "--facts", "toy.tsv").out)["facts"] == str(FACTS)
     given = labels(command("kb", "create", "input.kb", "--facts", "-", given=tabbed(TOY_TRAIN)).out)

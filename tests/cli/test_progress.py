@@ -1,4 +1,6 @@
+import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +34,12 @@ def test_away_from_a_terminal_one_line_for_each_validation(capsys: pytest.Captur
         "",
         "epoch 3/50  loss 1.235  12,346 facts/s  valid MRR 0.250  8 s\n",
     )
+
+
+def test_before_the_first_step_there_is_no_loss(capsys: pytest.CaptureFixture[str]) -> None:
+    with training_progress() as show:
+        show(replace(now(validated=0.25, best=0.25), step=0, loss=math.nan))
+    assert capsys.readouterr().err == "before the first step  valid MRR 0.250  8 s\n"
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,8 @@ def test_trains_ranks_and_compares(run: Run) -> None:
         ("toy_tpr", "TPR", "train+valid"),
         ("toy_recall", "recall", "train"),
         ("toy_recall", "recall", "train+valid"),
+        (None, "counts", "train"),
+        (None, "counts", "train+valid"),
         (None, "rules", "train"),
         (None, "rules", "train+valid"),
         (None, "frequency", "train"),
@@ -111,7 +113,7 @@ def test_what_is_done_is_not_done_again(run: Run, monkeypatch: pytest.MonkeyPatc
     assert Path("results/paper/toy.jsonl").read_bytes() == before
     assert run(*OWN, "--seed", 3, "--row", "recall").code == 0
     assert run(*OWN, "--retrain", "--row", "recall").code == 0
-    lines = read_lines(Path("results/paper"))[8:]
+    lines = read_lines(Path("results/paper"))[10:]
     assert [(line["model"], line["seed"]) for line in lines] == [
         ("recall", 3),
         ("recall", 3),
@@ -165,7 +167,7 @@ def test_json_is_all_there_is_on_standard_output(run: Run) -> None:
     entry = next(entry for entry in table["entries"] if (entry["name"], entry["graph"]) == ("TPR", "train"))
     assert entry["published"]["MRR"] == 0.999
     assert entry["ours"].keys() == {"all", "typed"}
-    assert len(read_lines(Path("mine.jsonl"))) == 6
+    assert len(read_lines(Path("mine.jsonl"))) == 8
     assert not Path("results").exists()
 
 

@@ -14,6 +14,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from hmem.cli.options import parse_minutes
+from hmem.errors import ConfigError
 from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.metrics import MRR
 from hmem.graph.registry import load_dataset
@@ -403,3 +405,26 @@ def test_a_real_ctrl_c(run: Run, here: Path) -> None:
     assert run(*command, "--out", "model", "--resume").code == 0
     assert run(*command, "--out", "whole").code == 0
     assert same_weights("model", "whole")
+
+
+def test_the_chosen_settings_are_told_with_their_reasons(run: Run) -> None:
+    few = ("--set", "training.epochs=none", "--budget", "1s", "--device", "cpu")
+    code, _, err = run("train", "toy", "--out", "model", *few)
+    assert code == 0, err
+    told = err.splitlines()[:2]
+    assert told[0] == "From the weights that come with hmem: 30 epochs of 32 facts; the best weights are kept."
+    assert re.fullmatch(r"All links of a fact hidden in \d+% of the questions.*\.", told[1])
+    assert json.loads(Path("model/run.json").read_text())["config"]["training"]["minutes"] == pytest.approx(1 / 60)
+    code, _, err = run("train", "toy", "--out", "other", "--preset", "recall", *QUICK)
+    assert (code, "hidden" in err) == (0, False)
+
+
+@pytest.mark.parametrize(("text", "minutes"), [("30s", 0.5), ("10m", 10), ("1h", 60), (".5 h", 30)])
+def test_a_budget_is_a_time(text: str, minutes: float) -> None:
+    assert parse_minutes(text) == pytest.approx(minutes)
+
+
+@pytest.mark.parametrize("text", ["", "10", "m", "0s", "1d", "-1m"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="30s, 10m or 1h"):
+        parse_minutes(text)

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import ConfigError
-from hmem.evaluation.baselines import Frequency, RandomScores, Rules, make_baseline
+from hmem.evaluation import baselines
+from hmem.evaluation.baselines import (
+    SMOOTHING,
+    TIE,
+    Counts,
+    Frequency,
+    Premise,
+    RandomScores,
+    Rules,
+    make_baseline,
+)
 from hmem.evaluation.evaluate import Scorer, evaluate
 from hmem.evaluation.metrics import MRR, metrics
 from hmem.evaluation.queries import queries_of
@@ -20,7 +30,7 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.rules import mine
 from hmem.graph.triples import as_triples
 from tests.laws import examples
-from tests.oracles_graph import Fact, SetGraph, looped_rules
+from tests.oracles_graph import Fact, SetGraph, looped_counts, looped_rules
 
 ENTITIES, RELATIONS = 5, 3
 ROLES = 2 * RELATIONS
@@ -94,6 +104,36 @@ def test_noisy_or_of_certain_rules_stays_finite() -> None:
     assert scores.max().item() == pytest.approx(1.0, abs=1e-6)
 
 
+@given(facts, facts)
+@examples(25)
+def test_counts_are_those_of_the_best_premise_from_either_end(training: list[Fact], graph: list[Fact]) -> None:
+    premises = looped_counts(training, graph, RELATIONS, ENTITIES, SMOOTHING)
+    scorer = Counts(build(training), build(graph))
+    scores = scorer.score(*EVERY_QUERY)
+    for row, (entity, role) in enumerate(zip(*(part.tolist() for part in EVERY_QUERY), strict=True)):
+        for answer in range(ENTITIES):
+            ends = premises[entity, role, answer], premises[answer, (role + RELATIONS) % ROLES, entity]
+            low, high = sorted(max((p for p, *_ in end), default=0.0) for end in ends)
+            assert scores[row, answer].item() == pytest.approx(high + TIE * low, abs=1e-6)
+            reasons = scorer.premises(entity, role, answer)
+            assert sorted((each.together, each.of) for each in reasons) == sorted(
+                (together, of) for end in ends for _, together, of in end
+            )
+
+
+def test_a_premise_that_many_share_is_counted_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(0, 0, 1), (2, 0, 1), (3, 0, 1), (2, 1, 4), (3, 1, 4)]
+    graph, query = build(rows), (torch.tensor([0]), torch.tensor([1 + RELATIONS]))
+    plain = Counts(graph, graph).score(*query)
+    # Two of the three that have 1 in the first relation have 4 in the second.
+    assert plain[0, 4].item() == pytest.approx(2 / (3 + SMOOTHING))
+    monkeypatch.setattr(baselines, "OFTEN", 1)
+    kept = Counts(graph, graph)
+    assert torch.equal(kept.score(*query), plain)
+    assert torch.equal(kept.score(*query), plain)  # from what was kept
+    assert kept.premises(0, 1 + RELATIONS, 4)[0] == Premise(entity=0, role=RELATIONS, filler=1, together=2, of=3)
+
+
 @given(facts)
 def test_frequency_counts_the_fillers_of_the_role(rows: list[Fact]) -> None:
     scores = Frequency(build(rows)).score(*EVERY_QUERY)
@@ -103,7 +143,7 @@ def test_frequency_counts_the_fillers_of_the_role(rows: list[Fact]) -> None:
         assert scores[row].tolist() == [fillers.count(candidate) for candidate in range(ENTITIES)]
 
 
-@pytest.mark.parametrize("name", ["rules", "rules (noisy-or)", "frequency", "random"])
+@pytest.mark.parametrize("name", ["counts", "rules", "rules (noisy-or)", "frequency", "random"])
 def test_a_query_scores_the_same_whatever_is_asked_beside_it(name: str, toy: Dataset) -> None:
     scorer = make_baseline(name, toy, "train")
     assert isinstance(scorer, Scorer)
@@ -191,7 +231,7 @@ def test_observed_facts_are_premises_too() -> None:
 def test_a_baseline_that_does_not_exist(toy: Dataset) -> None:
     with pytest.raises(ConfigError) as caught:
         make_baseline("rule", toy, "train")
-    assert str(caught.value) == 'no baseline "rule"; there are rules, rules (noisy-or), frequency, random'
+    assert str(caught.value) == 'no baseline "rule"; there are counts, rules, rules (noisy-or), frequency, random'
 
 
 @pytest.mark.slow

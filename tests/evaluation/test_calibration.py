@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import CheckpointError, DataError
-from hmem.evaluation import calibration, evaluate
+from hmem.evaluation import calibration, evaluate, slots
 from hmem.evaluation.calibration import Calibration, Outcomes, calibrate, calibration_of, log_probabilities
 from hmem.evaluation.isotonic import BINS, expected_calibration_error, isotonic
 from hmem.graph.dataset import Dataset
@@ -194,17 +194,25 @@ def some_calibration() -> Calibration:
     log_p = np.log(rng.random(300)).astype(np.float32).astype(np.float64)
     is_true = rng.random(300) < np.exp(log_p)
     made = calibration_of(Outcomes(log_p, is_true, np.arange(300) % 10 == 0, np.arange(300) // 10))
-    return replace(made, any_steps=isotonic(log_p, rng.random(300) < np.exp(log_p) / 2))
+    graph = Neighborhoods.build(as_triples(random_facts(0)), ENTITIES, RELATIONS)
+    counted = slots.count(graph)
+    pairs = np.argwhere(np.ones((ENTITIES, 2 * RELATIONS), dtype=bool))
+    described = slots.describe(counted, graph, pairs[:, 0], pairs[:, 1], rng.uniform(-5, 0, len(pairs)))
+    fitted = slots.fit(counted, described, rng.random(len(pairs)) < 0.3, np.ones(len(pairs)))
+    return replace(made, slots=fitted)
+
+
+def some_slots(**change: Any) -> dict[str, Any]:
+    return {**some_calibration().to_dict()["slots"], **change}
 
 
 def test_json_gives_back_the_same_probabilities() -> None:
     made = some_calibration()
     read = Calibration.from_dict(json.loads(json.dumps(made.to_dict(), allow_nan=False)))
     at = np.linspace(-8, 0, 1000)
-    for kind in (False, True):
-        for leads in (at > 0, at < 1):
-            expected = made.probability(at, leads, any_question=kind).tolist()
-            assert read.probability(at, leads, any_question=kind).tolist() == expected
+    for leads in (at > 0, at < 1):
+        assert read.probability(at, leads).tolist() == made.probability(at, leads).tolist()
+        assert made.probability(at, leads, np.full(1000, 0.25)) == pytest.approx(made.probability(at, leads) / 4)
     assert read.to_dict() == made.to_dict()
 
 
@@ -238,8 +246,9 @@ def test_it_speaks_of_entities_about_as_large_as_those_of_training() -> None:
         {"steps": {"log_p": [-2.0], "probability": [1.5]}},
         {"steps": {"log_p": [-2.0], "probability": ["much"]}},
         {"steps": None},
-        {"any_steps": {"log_p": [-2.0], "probability": [-1.0]}},
-        {"any_steps": ...},
+        {"slots": {"counted": {}}},
+        {"slots": some_slots(filled={"coefficients": [1.0], "steps": {"log_p": [0.0], "probability": [0.5]}})},
+        {"slots": some_slots(counted={"filled": [[0.0]], "others": [[0]], "share": [[0.5]], "base": [0.5]})},
         {"error": ...},
         {"most": ["many"]},
     ],
@@ -313,7 +322,7 @@ def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.M
         assert scorer.largest_batch == (1 if budget else len(questions))
         made = calibrate(scorer, dataset_of(train, valid), depth=4)
         assert made is not None
-        assert replace(made, any_steps=None, most=None).to_dict() == calibration_of(found).to_dict()
+        assert replace(made, slots=None, most=None).to_dict() == calibration_of(found).to_dict()
 
 
 class AloneScorer(TableScorer):
@@ -340,39 +349,38 @@ def test_an_answer_counts_by_its_own_evidence_where_a_scorer_can_tell() -> None:
         assert getattr(alone, part).tolist() == getattr(plain, part).tolist()
 
 
-def test_of_any_question_about_an_entity_less_is_true() -> None:
-    """With few roles all of them are asked, and the shares are those of counting."""
-    train, valid = split(1)
-    scorer, stored, asked = table_scorer(1), SetGraph(train, RELATIONS), SetGraph(valid, RELATIONS)
-    made = calibrate(scorer, dataset_of(train, valid))
+def test_a_filled_functional_slot_lacks_nothing_and_an_empty_one_may() -> None:
+    """Each of 200 people was born in one town, and has friends; a tenth of all that is withheld."""
+    rng = np.random.default_rng(0)
+    people, towns = np.arange(200), 200 + np.arange(5)
+    born = np.stack([people, np.zeros(200, dtype=int), rng.choice(towns, 200)], axis=1)
+    friends = np.stack([rng.choice(people, 900), np.ones(900, dtype=int), rng.choice(people, 900)], axis=1)
+    facts = rng.permutation(np.concatenate([born, np.unique(friends, axis=0)]))
+    withheld = rng.random(len(facts)) < 0.1
+    vocab = Vocabulary(map(str, range(205)), ["born in", "friend of"])
+    train, valid = as_triples(facts[~withheld].tolist()), as_triples(facts[withheld].tolist())
+    dataset = Dataset(name="people", vocab=vocab, train=train, valid=valid, test=as_triples([]))
+    table = torch.randn(205, 4, 205, generator=torch.Generator().manual_seed(0))
+    made = calibrate(TableScorer(table), dataset)
     assert made is not None
-    assert made.any_steps is not None
-    asked_about = sorted({end for head, _, tail in valid for end in (head, tail)})
-    log_p, is_true = [], []
-    for entity in asked_about:
-        for role in range(2 * RELATIONS):
-            rivals = [x for x in range(ENTITIES) if x not in stored.answers(entity, role)]
-            scores = scorer.table[entity, role, rivals]
-            log_p += (scores - scores.logsumexp(0)).tolist()
-            is_true += [x in asked.answers(entity, role) for x in rivals]
-    expected = isotonic(np.array(log_p), np.array(is_true))
-    at = np.linspace(-6, 0, 50)
-    first = np.ones(50, dtype=bool)
-    assert made.probability(at, first, any_question=True) == pytest.approx(expected(at), abs=1e-9)
-    assert made.probability(at, first, any_question=True).mean() < made.probability(at, first).mean()
-    without = replace(made, any_steps=None).probability(at, first, any_question=True)
-    assert without.tolist() == made.probability(at, ~first).tolist()
+    graph = dataset.inference_graph("train")
+    has_town = np.array([len(graph.answers(person, 2)) > 0 for person in people.tolist()])
 
+    def missing(entities: np.ndarray, role: int) -> np.ndarray:
+        return made.missing(graph, entities, np.full(len(entities), role), np.full(len(entities), -3.0))
 
-def test_a_few_roles_stand_for_all() -> None:
-    asked = np.array([(4, 0), (4, 7), (9, 3)])
-    pairs, weights = calibration._every_role(asked, 100, 0)
-    assert len(np.unique(pairs, axis=0)) == len(pairs) == 2 + 8 + 1 + 8
-    for entity, roles in ((4, {0, 7}), (9, {3})):
-        mine = pairs[:, 0] == entity
-        assert roles <= set(pairs[mine, 1].tolist())
-        assert weights[mine].sum() == pytest.approx(100)
-        assert {weight for role, weight in zip(pairs[mine, 1], weights[mine], strict=True) if role in roles} == {1.0}
+    assert missing(people[has_town], 2).max() < 0.02
+    assert missing(people[~has_town], 2).min() > 0.7
+    lacking = [bool(len(dataset.graph_of(valid).answers(person, 3))) for person in people.tolist()]
+    assert missing(people, 3).mean() == pytest.approx(np.mean(lacking), abs=0.1)
+    assert missing(towns, 2).max() < 0.02  # a town is born nowhere
+    one = np.flatnonzero(has_town)[:1]
+    roles, lead = np.array([2]), np.array([-3.0])
+    withheld_there = made.missing(graph, one, roles, lead, np.array([True]))
+    assert withheld_there[0] > 0.7  # as if its town were not stored
+    read = Calibration.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert read.missing(graph, one, roles, lead).tolist() == made.missing(graph, one, roles, lead).tolist()
+    assert replace(made, slots=None).missing(graph, one, roles, lead).tolist() == [1.0]  # an older one does not know
 
 
 def test_a_sample_of_questions_is_the_same_each_time() -> None:

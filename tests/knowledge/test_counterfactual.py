@@ -71,7 +71,7 @@ def test_ranks_are_those_without_the_facts(kb: KnowledgeBase) -> None:
         entity, role, answer = session._fact(*UNSTORED, "tail")
         predictor = session.predictor
         walks = tried(session.live.graph, entity, answer)
-        _, ranks = counterfactual.log_p_without(predictor, entity, role, answer, walks)
+        ranks = counterfactual.ranked_without(predictor, entity, role, answer, walks).ranks
         named = [{predictor.named(*edge) for edge in walk} for walk in walks]
     for facts, rank in zip(named, ranks.tolist(), strict=True):
         kb.remove_many(sorted(facts))

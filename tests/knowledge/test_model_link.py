@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import StoreError
+from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.model_link import FILES, ModelLink, attach, checksum_of
 from hmem.knowledge.store.store import Store
-from tests.knowledge.conftest import ModelFolder
+from tests.knowledge.conftest import MakeBase, ModelFolder
 
 
 @pytest.fixture
@@ -144,3 +145,16 @@ def test_figures_and_cards_do_not_count(folder: Path) -> None:
     assert checksum_of(folder) == before
     (folder / "entities.tsv").unlink()
     assert checksum_of(folder) != before
+
+
+def test_base_is_used_by_writing_nothing_down(make_base: MakeBase) -> None:
+    kb = make_base("recall")
+    assert kb.model_link is not None
+    kb.use_model("base")
+    assert kb.model_link is None
+    assert kb.model.preset == "any-graph"
+
+
+def test_base_is_what_a_new_knowledge_base_has(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "zoo.kb", model="base", facts=[("a", "r", "b")]) as kb:
+        assert kb.model_link is None

@@ -62,7 +62,7 @@ def test_every_form_says_the_same(table: results.Table[Prediction]) -> None:
 
 def test_an_empty_table_has_its_columns_and_types() -> None:
     arrow = Predictions([]).to_arrow()
-    assert arrow.column_names == ["head", "relation", "tail", "score", "probability", "stored", "rank"]
+    assert arrow.column_names == ["head", "relation", "tail", "score", "probability", "if_missing", "stored", "rank"]
     assert arrow.schema.field("score").type == pa.float64()
     assert arrow.schema.field("stored").type == pa.bool_()
     assert repr(Predictions([])) == "nothing"

@@ -18,7 +18,17 @@ from hmem.errors import CheckpointError
 from hmem.graph.names import Vocabulary
 from hmem.model import checkpoint
 from hmem.model.build import build
-from hmem.model.checkpoint import FILES, FORMAT, Model, load, read_tensors, save, write_tensors
+from hmem.model.checkpoint import (
+    BUNDLED,
+    FILES,
+    FORMAT,
+    Model,
+    load,
+    model_folder,
+    read_tensors,
+    save,
+    write_tensors,
+)
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
 from tests.laws import examples
@@ -397,3 +407,13 @@ def test_a_full_disk_is_one_clear_error_and_leaves_the_old_file(
         write_tensors(path, {"x": torch.ones(3)})
     assert path.read_bytes() == before
     assert [child.name for child in tmp_path.iterdir()] == [path.name]
+
+
+def test_base_is_the_bundled_model_unless_there_is_such_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert model_folder("base") == model_folder(Path("base")) == BUNDLED
+    assert model_folder("models/base") == Path("models/base")
+    (tmp_path / "base").mkdir()
+    assert model_folder("base") == Path("base")

@@ -165,6 +165,8 @@ def test_seeds(toy: Dataset) -> None:
 def test_baselines_are_computed_once(toy: Dataset, where: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
     first = baselines(toy, [make_line(RUN)], where.results)
     assert [(line["model"], line["graph"]) for line in first] == [
+        ("counts", "train"),
+        ("counts", "train+valid"),
         ("rules", "train"),
         ("rules", "train+valid"),
         ("frequency", "train"),
@@ -174,4 +176,4 @@ def test_baselines_are_computed_once(toy: Dataset, where: Surroundings, monkeypa
     assert lines == json.loads(json.dumps(first))
     monkeypatch.setattr(reproduction, "make_baseline", no_training)
     assert baselines(toy, lines, where.results) == lines
-    assert len(read_lines(where.results)) == 4
+    assert len(read_lines(where.results)) == 6

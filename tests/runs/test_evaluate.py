@@ -62,3 +62,13 @@ def test_arguments_of_another_kind_are_refused() -> None:
         'protocols are "all" and "typed", not "every"',
         "expected a model or a scorer, found a str; load it first: hmem.load('m')",
     ]
+
+
+def test_base_ranks_a_graph_it_was_not_trained_on(toy: Dataset) -> None:
+    seen = list[tuple[int, int]]()
+    base = hmem.load("base", "cpu")
+    found = hmem.evaluate(base, toy, progress=lambda *now: seen.append(now))
+    assert found.model == "any-graph"
+    assert found.protocols["all"]["both.count"] == 10
+    assert seen[-1][0] == seen[-1][1] > 0
+    assert found.protocols == hmem.evaluate(base, toy).protocols

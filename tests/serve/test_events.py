@@ -15,6 +15,7 @@ import pytest
 
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.store.store import Store
+from hmem.serve import events
 from hmem.serve.events import MOST_TOLD, changes
 from hmem.serve.service import Service
 from hmem.serve.settings import Settings
@@ -172,6 +173,28 @@ def test_a_listener_that_leaves_makes_room(zoo: Path) -> None:
                 assert answer.status_code == 200
                 assert next(answer.iter_lines()) == "id: 1"
             until(lambda: "hmem_listeners 0.0" in httpx.get(f"{url}/metrics").text.splitlines())
+
+
+@pytest.mark.network
+def test_listeners_with_much_to_catch_up_on_do_not_hold_up_readers(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy, gone = threading.Event(), threading.Event()
+    real = changes
+
+    def slow(service: Service, since: int) -> dict[str, Any]:
+        busy.set()
+        gone.wait(30)
+        return real(service, since)
+
+    monkeypatch.setattr(events, "changes", slow)
+    with served(zoo) as url:
+        listeners = [Listener(url, path="/events?since=0") for _ in range(8)]
+        for listener in listeners:
+            listener.start()
+        assert busy.wait(30)
+        assert all(listener.opened.wait(30) for listener in listeners)
+        assert httpx.get(f"{url}/neighbors?entity=dog.n.01").status_code == 200
+        gone.set()
+        assert len({str(listener.next()) for listener in listeners}) == 1
 
 
 def test_of_many_changes_some_are_told_and_all_counted(zoo: Path) -> None:

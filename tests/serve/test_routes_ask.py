@@ -35,6 +35,7 @@ def expected(kb: KnowledgeBase, question: dict[str, Any], k: int) -> list[dict[s
             "name": each.tail if question["direction"] == "tail" else each.head,
             "score": pytest.approx(each.score, abs=1e-4),
             "probability": each.probability,
+            "if_missing": each.if_missing,
             "stored": each.stored,
         }
         for each in found

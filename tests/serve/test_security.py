@@ -56,8 +56,23 @@ def test_a_page_of_another_site_may_not_send(api: "TestClient", origin: str) -> 
     for method, path in (("POST", "/facts"), ("DELETE", "/facts"), ("POST", "/predict")):
         answer = api.request(method, path, json=body, headers={"origin": origin})
         assert code_of(answer) == (403, "forbidden")
-    assert api.get("/graph", headers={"origin": origin}).json()["moment"] == 1  # read, but no page can see it:
-    assert "access-control-allow-origin" not in api.get("/graph", headers={"origin": origin}).headers
+    answer = api.get("/neighbors?entity=dog.n.01&relation=hypernym", headers={"origin": origin})
+    assert code_of(answer) == (403, "forbidden")
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("site", "path", "status"),
+    [
+        ("cross-site", "/neighbors?entity=dog.n.01&relation=hypernym", 403),  # such as a picture of another page
+        ("same-site", "/graph", 403),
+        ("same-origin", "/graph", 200),
+        ("none", "/graph", 200),
+        ("cross-site", "/", 200),  # a link to the page
+    ],
+)
+def test_what_the_browser_says_about_the_sender_counts(api: "TestClient", site: str, path: str, status: int) -> None:
+    assert api.get(path, headers={"sec-fetch-site": site}).status_code == status
 
 
 def test_our_own_page_may(api: "TestClient") -> None:

@@ -1,10 +1,13 @@
 import asyncio
 import http.client
+import logging
 import select
 import socket
 import threading
 import time
-from contextlib import ExitStack
+import types
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -102,6 +105,39 @@ def test_who_never_finishes_a_request_is_cut_off(zoo: Path) -> None:
 
 
 @pytest.mark.network
+def test_a_client_that_never_reads_its_answer_is_cut_off(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "most_connections", lambda: 1)
+    with Store.open(zoo) as store:
+        store.add([("x" * 10_000, "hypernym", f"{number}" * 2000) for number in range(1000, 1500)])
+    with served(zoo, timeout=1.0) as url:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+
+        def is_let_in() -> bool:
+            with suppress(httpx.TransportError):
+                return httpx.get(f"{url}/health").status_code == 200
+            return False
+
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            until(lambda: deaf.connect_ex(address) == 0)
+            deaf.sendall(b"GET /facts?limit=1000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert not is_let_in()
+            until(is_let_in)
+
+
+def test_a_client_that_reads_slowly_is_not() -> None:
+    aborted: list[int] = []
+    connection = object.__new__(server.Connection)
+    connection.loop = types.SimpleNamespace(call_later=lambda *_: None)  # type: ignore[assignment]
+    for left in (900_000, 800_000, 799_999):
+        transport = types.SimpleNamespace(get_write_buffer_size=lambda left=left: left, abort=lambda: aborted.append(1))
+        connection.transport = transport  # type: ignore[assignment]
+        assert not aborted
+        connection._look_again(1_000_000 if left == 900_000 else left + (100_000 if left == 800_000 else 1))
+    assert aborted
+
+
+@pytest.mark.network
 def test_so_many_connections_at_once_and_no_more(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "most_connections", lambda: 3)
     with served(zoo) as url:
@@ -143,6 +179,29 @@ def test_a_pass_without_end_does_not_keep_the_server_alive(zoo: Path, monkeypatc
         monkeypatch.setattr(Predictor, "best", lambda *_, **__: gone.wait())
         assert code_of(httpx.post(f"{url}/predict", json=DOG)) == (503, "timeout")
     gone.set()  # the server has ended before
+
+
+@pytest.mark.network
+def test_a_slow_shutdown_logs_no_traceback(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "PATIENCE", 0)
+    monkeypatch.setattr(service, "PATIENCE", 0.1)
+    gone, asked = threading.Event(), threading.Event()
+    logged: list[logging.LogRecord] = []
+
+    def endless(*_: object, **__: object) -> None:
+        asked.set()
+        gone.wait()
+
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handle", logged.append)
+    with ThreadPoolExecutor(1) as pool:
+        with served(zoo) as url:
+            monkeypatch.setattr(Predictor, "best", endless)
+            answer = pool.submit(httpx.post, f"{url}/predict", json=DOG, timeout=30)
+            assert asked.wait(30)
+        gone.set()
+        assert code_of(answer.result()) == (503, "busy")
+    assert logged
+    assert not [record for record in logged if record.exc_info]
 
 
 @pytest.mark.network

@@ -46,7 +46,7 @@ def test_a_table_has_ours_below_the_papers() -> None:
     assert "1 of 1 rows fall short of the paper's MRR:" in shown
     assert "- TPR by .020 (.880 against .900)" in shown
     assert "Not run yet: frequency." not in shown  # rules+ was not run either
-    assert "Not run yet: rules, frequency, TPR." in shown
+    assert "Not run yet: counts, rules, frequency, TPR." in shown
 
 
 def test_what_was_trained_apart_is_beside_the_rows_with_its_cost() -> None:
@@ -118,7 +118,7 @@ def test_no_results_yet() -> None:
     text = page([make_row(remark="printed oddly")], [])
     shown = lines_of(text, "toy")
     assert "| TPR | paper | 253 | .900 | .800 | .850 | .950 |" in shown
-    assert "Not run yet: rules, frequency, TPR." in shown
+    assert "Not run yet: counts, rules, frequency, TPR." in shown
     assert "About the paper's TPR: printed oddly." in shown
     assert "Highest MRR" not in text
     assert lines_of(text, "The runs") == ["", "None yet."]

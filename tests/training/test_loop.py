@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import NonFiniteError
+from hmem.errors import CheckpointError, NonFiniteError
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
@@ -23,6 +23,7 @@ from hmem.model.query import Query
 from hmem.training import loop, loss
 from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, matmul_precision, train
 from hmem.training.loss import answer_loss
+from hmem.training.propagation import propagation_loss
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
@@ -356,7 +357,55 @@ def test_a_loss_that_is_no_number_is_an_error_with_advice(step: float, toy: Data
     with pytest.raises(NonFiniteError) as caught:
         fit(config, toy)
     assert "after" in str(caught.value)
-    assert f"try a lower learning_rate (now {step})" in str(caught.value)
+    assert f"try a lower learning_rate (it was {step}, and " in str(caught.value)
+
+
+def test_a_loss_that_is_no_number_goes_back_to_the_best_weights_with_a_lower_rate(
+    toy: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, told, given = 0, [], answer_loss  # type: int, list[Progress], Any
+
+    def once_nan(*arguments: Any) -> Tensor:
+        nonlocal asked
+        asked += 1
+        found: Tensor = given(*arguments)
+        return found * (math.nan if asked == 5 else 1.0)
+
+    monkeypatch.setattr(loss, "answer_loss", once_nan)
+    config = small("tpr-inf", training={"epochs": 8, "batch_size": 13, "validate_every": 1})
+    metrics = iter([0.9, *[0.1] * 20])
+    outcome = fit(config, toy, Hooks(validate=lambda model: next(metrics), progress=told.append))
+    notes = [now.note for now in told if now.note]
+    assert notes == ["the loss is nan after 6 steps: back to the best weights, and on with a learning rate of 0.0006"]
+    assert all(torch.isfinite(value).all() for value in outcome.model.state_dict().values())
+    assert outcome.epochs > 2
+
+
+def test_a_batch_that_does_not_fit_is_worked_on_in_parts(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = small("propagate", training={"epochs": 1, "batch_size": 32, "link_withholding": 0.0})
+    whole = weights(fit(config, toy).model)
+    given, told = propagation_loss, []  # type: Any, list[Progress]
+
+    def at_most_16(network: Any, query: Query, *rest: Any) -> Tensor:
+        if len(query) > 16:
+            raise torch.OutOfMemoryError("no room")
+        found: Tensor = given(network, query, *rest)
+        return found
+
+    monkeypatch.setattr(loss, "propagation_loss", at_most_16)
+    outcome = fit(config, toy, Hooks(progress=told.append))
+    assert [now.note for now in told if now.note][-1].startswith("out of memory: each batch is worked on in 4 parts")
+    assert whole.keys() == weights(outcome.model).keys()
+    monkeypatch.setattr(loss, "propagation_loss", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("never")))
+    with pytest.raises(torch.OutOfMemoryError):
+        fit(config, toy)
+
+
+def test_the_best_weights_so_far_are_handed_out(toy: Dataset) -> None:
+    metrics, kept = iter([0.3, 0.2, 0.4]), []  # type: Any, list[float]
+    config = small("tpr-inf", training={"epochs": 3, "validate_every": 1})
+    fit(config, toy, Hooks(validate=lambda model: next(metrics), improved=lambda model, metric: kept.append(metric)))
+    assert kept == [0.3, 0.4]
 
 
 # What is told
@@ -486,3 +535,13 @@ def test_a_single_fact_can_be_trained_on() -> None:
     outcome = train(small("recall", training={"epochs": 2}), as_triples([[0, 0, 1]]), 3, 1)
     assert outcome.stopped == "done"
     assert all(value.isfinite().all() for value in outcome.model.state_dict().values())
+
+
+def test_a_state_that_cannot_be_saved_does_not_end_the_run(toy: Dataset) -> None:
+    def full(state: State) -> None:
+        raise CheckpointError("the disk is full")
+
+    with pytest.warns(UserWarning, match="goes on, but its state is not saved: the disk is full"):
+        assert fit(RUNS["recall"], toy, Hooks(checkpoint=full)).stopped == "done"
+    with pytest.raises(CheckpointError, match="full"):  # where nothing else is left of it
+        fit(RUNS["recall"], toy, broken_off(1, checkpoint=full))

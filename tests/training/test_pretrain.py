@@ -5,14 +5,15 @@ import pytest
 import torch
 
 from hmem.config import PropagationConfig
-from hmem.errors import DataError
+from hmem.errors import ConfigError, DataError
 from hmem.graph.dataset import Dataset
 from hmem.graph.generated import generated
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
 from hmem.memory.propagation import Links
 from hmem.model.propagation import Propagation
-from hmem.training.pretrain import FEWEST, Questions, Source, mixture, pretrain
+from hmem.training.pretrain import FEWEST, Budget, Questions, Source, mixture, pretrain
+from hmem.training.state import State
 
 EMPLOYEES, BOSSES = 64, 64
 
@@ -63,7 +64,7 @@ def test_the_other_true_answers_are_out_of_the_loss() -> None:
     )
     scores = torch.tensor([0.0, 50.0, 1.0, 0.5])  # b, which is stored, would beat c, which is asked for
     expected = -torch.tensor([0.0, 1.0, 0.5]).log_softmax(0)[1]
-    assert questions.loss(Fixed(scores), 3).item() == pytest.approx(expected.item())
+    assert questions.loss(Fixed(scores), 3, np.random.default_rng(0)).item() == pytest.approx(expected.item())
 
 
 def test_questions_can_be_those_without_another_link() -> None:
@@ -81,12 +82,13 @@ def test_questions_can_be_those_without_another_link() -> None:
 def test_the_average_learns_what_is_asked() -> None:
     losses, questions = [], Questions(inverses(), "cpu")
     network = small_network()
-    average = pretrain(
-        network, [Source(1.0, [inverses()])], steps=60, batch=16, rate=1e-2,
-        after_step=lambda step, loss, average: losses.append(float(loss)),
+    done = pretrain(
+        network, [Source(1.0, [inverses()])], Budget(steps=60), batch=16, rate=1e-2,
+        progress=lambda look: losses.append(look.loss),
     )  # fmt: skip
-    assert len(losses) == 60
-    assert np.mean(losses[-10:]) < 0.5 * losses[0]
+    average = done.network
+    assert (done.steps, done.stopped) == (60, "done")
+    assert losses[-1] < 0.5 * losses[0]
     assert average is not network
     with torch.no_grad():
         best = average.scores(questions.entity, questions.role, questions.links).argmax(1)
@@ -104,4 +106,40 @@ def test_a_mixture_has_graphs_of_every_kind_with_enough_to_ask() -> None:
 
 def test_nothing_to_ask_about_is_an_error() -> None:
     with pytest.raises(DataError, match="no graph with at least 32 facts"):
-        pretrain(small_network(), [], steps=1)
+        pretrain(small_network(), [], Budget(steps=1))
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_weights() -> None:
+    sources = mixture([generated(0)], [1.0], excerpts=2, made=2)
+    kept = list[State]()
+    whole = pretrain(small_network(), sources, Budget(steps=6), batch=4).network.state_dict()
+
+    def stop() -> bool:
+        asked.append(True)
+        return len(asked) == 2
+
+    asked = list[bool]()
+    cut = pretrain(small_network(), sources, Budget(steps=6), batch=4, checkpoint=kept.append, stop=stop)
+    assert (cut.steps, cut.stopped) == (2, "interrupted")
+    resumed = pretrain(
+        small_network(), sources, Budget(steps=6), batch=4, resume=State.from_tensors(*kept[-1].to_tensors())
+    )
+    assert (resumed.steps, resumed.stopped) == (6, "done")
+    for name, value in resumed.network.state_dict().items():
+        assert torch.equal(value, whole[name]), name
+
+
+def test_the_clock_ends_a_run_and_lowers_the_rate() -> None:
+    assert Budget(steps=10, minutes=1.0).over(2, 30.0) == pytest.approx(0.5)
+    assert Budget(steps=10, minutes=1.0).over(9, 30.0) == pytest.approx(0.9)
+    assert Budget(minutes=1.0).over(9, 90.0) == 1
+    with pytest.raises(ConfigError, match="a number of steps or of minutes"):
+        Budget()
+    done = pretrain(small_network(), [Source(1.0, [inverses()])], Budget(minutes=1e-9), batch=4)
+    assert (done.steps, done.stopped) == (1, "time")
+
+
+def test_the_progress_of_a_mixture_counts_every_graph() -> None:
+    seen = list[tuple[int, int]]()
+    mixture([generated(0)], [1.0], excerpts=2, made=1, progress=lambda *now: seen.append(now))
+    assert seen == [(number, 5) for number in range(1, 6)]

@@ -7,7 +7,19 @@ import typer
 from hmem.cli import options, output
 from hmem.cli.reports import show_reports
 
-app = typer.Typer(help="Rank with rules, frequency or at random: no training, seconds on a CPU.", no_args_is_help=True)
+app = typer.Typer(help="Rank with counts, rules, frequency or at random: no training, no GPU.", no_args_is_help=True)
+
+
+@app.command()
+def counts(
+    data: options.Data,
+    split: options.Split = "test",
+    graph: options.Graph = "train",
+    breakdowns: options.Breakdowns = False,
+    json_path: options.Json = None,
+) -> None:
+    """Co-occurrence: of the entities that share a fact with this one, how many have the answer?"""
+    _run("counts", data, split, graph, breakdowns, json_path)
 
 
 @app.command()

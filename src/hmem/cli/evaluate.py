@@ -1,16 +1,20 @@
 """`hmem evaluate`: rank a split with a trained model."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from hmem.cli import options, output
-from hmem.errors import CheckpointError
+from hmem.errors import CheckpointError, ConfigError
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote.")],
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote; or `base`, which comes with hmem."),
+    ],
     data: Annotated[
         str | None,
         typer.Argument(help="The dataset, which may be about other entities; the one it was trained on if left out."),
@@ -20,26 +24,33 @@ def evaluate(
     protocol: Annotated[
         Literal["all", "typed", "both"], typer.Option(help="Which entities are candidates; see docs/evaluation.md.")
     ] = "both",
-    baselines: Annotated[bool, typer.Option("--baselines", help="Also rank with rules and frequency.")] = False,
+    baselines: Annotated[bool, typer.Option("--baselines", help="Also rank with counts, rules and frequency.")] = False,
     device: options.Device = "auto",
     breakdowns: options.Breakdowns = False,
     json_path: options.Json = None,
 ) -> None:
-    """Rank every fact of a split from both sides: MR, MRR and Hits, filtered, ties shared."""
+    """Rank every fact of a split from both sides: MR, MRR and Hits, filtered, ties shared.
+
+    `hmem evaluate base DATA` ranks any graph without training.
+    """
     from hmem.cli.reports import show_reports
-    from hmem.evaluation.baselines import make_baseline
+    from hmem.evaluation.baselines import BASELINES, make_baseline
     from hmem.evaluation.protocol import PROTOCOLS, Protocol
     from hmem.runs.evaluate import count_unseen
     from hmem.runs.evaluate import evaluate as measure
     from hmem.runs.fit import load
 
     loaded = load(model, device)
+    if data is None and not len(loaded.vocab.entities):
+        raise ConfigError(f"{model} is a model of no one graph; say which DATA to rank")
     dataset = output.load(data or _data_of(model, loaded.dataset))
     protocols: tuple[Protocol, ...] = PROTOCOLS if protocol == "both" else (protocol,)
-    reports = [measure(loaded, dataset, split=split, graph=graph, protocols=protocols)]
-    if dataset.vocab != loaded.vocab:
+    with output.import_progress() as progress:
+        told = partial(progress, "questions")
+        reports = [measure(loaded, dataset, split=split, graph=graph, protocols=protocols, progress=told)]
+    if dataset.vocab != loaded.vocab and len(loaded.vocab.entities):
         output.note(f"{count_unseen(loaded, dataset):,} of {dataset.num_entities:,} entities are new to the model.")
-    for name in ("rules", "frequency") if baselines else ():
+    for name in BASELINES if baselines else ():
         baseline = make_baseline(name, dataset, graph)
         reports.append(measure(baseline, dataset, split=split, graph=graph, protocols=protocols, name=name))
     show_reports(reports, dataset, breakdowns=breakdowns, json_path=json_path)

@@ -22,7 +22,8 @@ app = typer.Typer(
 def create(
     kb: Annotated[Path, typer.Argument(metavar="KB", help="The file to make, such as zoo.kb.")],
     model: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The model that answers, a folder `hmem train` wrote.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The model that answers, a folder `hmem train` wrote; by default `base`."),
     ] = None,
     facts: Annotated[
         str | None,
@@ -33,7 +34,9 @@ def create(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")] = False,
     json_path: options.AnswerJson = None,
 ) -> None:
-    """Make a knowledge base, of a model, of facts, of both or of neither: each can come later.
+    """Make a knowledge base, of facts, of a model of its own, of both or of neither: each can come later.
+
+    Until it has a model of its own, `base` answers: the one that comes with hmem.
 
     Of a dataset with splits the training facts are taken, and those observed of held-out entities.
     """
@@ -101,7 +104,7 @@ def compact(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> 
 @app.command()
 def use(
     kb: options.KnowledgeBase,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `hmem train` wrote, or `base`.")],
     json_path: options.AnswerJson = None,
 ) -> None:
     """Let a knowledge base answer by this model from now on."""
@@ -173,12 +176,13 @@ def _model(store: "Store") -> dict[str, Any] | None:
         "removed_since": len(changes.removed),
         "new_entities": sum(name not in saved.vocab.entities for name in store.entity_names()),
         "new_relations": sum(name not in saved.vocab.relations for name in store.relation_names()),
+        "takes_new_relations": saved.model.takes_new_relations,
     }
 
 
 def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -> dict[str, str]:
     if model is None:
-        return {"model": f"the one that comes with hmem; hmem train --from {kb} --out DIR makes one of its own"}
+        return {"model": f"base, which comes with hmem; hmem train --from {kb} --out DIR makes a better one"}
     if "trouble" in model:
         return {"model": model["trouble"]}
     entities = output.plural(model["entities"], "entity", "entities")
@@ -198,6 +202,6 @@ def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -
     rows["since training"] = f"{output.plural(model['facts_since'], 'fact')} added, {model['removed_since']:,} removed"
     new_entities = output.plural(model["new_entities"], "entity", "entities")
     rows["new to it"] = f"{new_entities}, {output.plural(model['new_relations'], 'relation')}"
-    if 0 < stored_relations == model["new_relations"]:
+    if 0 < stored_relations == model["new_relations"] and not model["takes_new_relations"]:
         rows["new to it"] += ": all there are, so nothing can be predicted with it"
     return rows

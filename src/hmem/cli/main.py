@@ -12,7 +12,21 @@ from typing import Annotated
 
 import typer
 
-from hmem.cli import ask, baseline, data, demo, evaluate, facts, figures, kb, reproduce, serve, train, untrained
+from hmem.cli import (
+    ask,
+    baseline,
+    data,
+    demo,
+    evaluate,
+    facts,
+    figures,
+    kb,
+    pretrain,
+    reproduce,
+    serve,
+    train,
+    untrained,
+)
 from hmem.cli.wording import as_typed
 from hmem.errors import HMemError
 
@@ -34,7 +48,7 @@ app.add_typer(facts.app, name="facts")
 app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
 asking = (ask.predict, ask.explain, ask.missing, ask.similar)
-others = (serve.serve, demo.demo, untrained.untrained, reproduce.reproduce)
+others = (serve.serve, demo.demo, untrained.untrained, pretrain.pretrain, reproduce.reproduce)
 for command in (train.train, evaluate.evaluate, *asking, *others):
     app.command()(command)
 app.add_typer(figures.app, name="figures")

@@ -1,5 +1,6 @@
 """Arguments that several commands share, worded once."""
 
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -60,6 +61,14 @@ def parse_time(text: str) -> datetime:
             f'"{text}" is no date or time; expected one such as 2026-05-01, "2026-05-01 12:30" or 2026-05-01T12:30:00Z'
         ) from None
     return time.astimezone()  # without a zone it is local time
+
+
+def parse_minutes(text: str) -> float:
+    """A stretch of time, as typed, in minutes: 30s, 10m, 1h."""
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh])", text.strip())
+    if found is None or float(found[1]) == 0:
+        raise ConfigError(f'"{text}" is no time to train for; expected one such as 30s, 10m or 1h')
+    return float(found[1]) * {"s": 1 / 60, "m": 1, "h": 60}[found[2]]
 
 
 AsOf = Annotated[

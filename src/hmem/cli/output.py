@@ -28,7 +28,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from hmem.sqlite_files import refuse_to_replace
+from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
@@ -159,8 +159,8 @@ def written(json_path: str | None, obj: object) -> bool:
     if json_path == "-":
         print(text)
         return True
-    refuse_to_replace(Path(json_path))
-    Path(json_path).write_text(text + "\n", encoding="utf-8")
+    with replacing(Path(json_path)) as beside:
+        beside.write_text(text + "\n", encoding="utf-8")
     return False
 
 
@@ -206,6 +206,22 @@ def _bars(*columns: ProgressColumn) -> Iterator[ProgressBars]:
 
 
 @contextmanager
+def step_progress() -> Iterator[Callable[[str, float, str], None]]:
+    """`show(what, share, text)`: a bar on standard error for each thing, if that is a terminal, and text beside it."""
+    err = console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True, disable=not err.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, share: float, text: str) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=1.0, text=text)
+            bars.update(tasks[what], completed=share, text=text)
+
+        yield show
+
+
+@contextmanager
 def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgress"], None]]:
     """On a terminal a live bar; elsewhere one line per validation. On standard error, so that results stay pipeable."""
     err = Console(stderr=True, quiet=quiet)
@@ -225,21 +241,20 @@ def training_progress(quiet: bool = False) -> Iterator[Callable[["TrainingProgre
         task = bar.add_task("train", total=1.0, epoch="0", loss="–", speed="–", best="")
 
         def show(now: "TrainingProgress") -> None:
-            loss = "–" if math.isnan(now.loss) else f"{now.loss:.3f}"  # no step has been taken yet
             bar.update(
                 task,
                 completed=now.share,
                 epoch=f"{now.epoch}/{now.epochs}",
-                loss=loss,
+                loss=f"{now.loss:.3f}" if now.step else "–",
                 speed=f"{now.triples_per_second:,.0f}",
                 best="" if now.best is None else f"valid MRR {now.best:.3f}",
             )
+            if now.note is not None:
+                err.print(now.note, style="yellow", highlight=False)
             if now.validated is not None and not err.is_terminal:
-                err.print(
-                    f"epoch {now.epoch}/{now.epochs}  loss {loss}  {now.triples_per_second:,.0f} facts/s  "
-                    f"valid MRR {now.validated:.3f}  {now.seconds:.0f} s",
-                    highlight=False,
-                )
+                done = f"loss {now.loss:.3f}  {now.triples_per_second:,.0f} facts/s"
+                so_far = f"epoch {now.epoch}/{now.epochs}  {done}" if now.step else "before the first step"
+                err.print(f"{so_far}  valid MRR {now.validated:.3f}  {now.seconds:.0f} s", highlight=False)
 
         yield show
 

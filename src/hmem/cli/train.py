@@ -1,5 +1,6 @@
 """`hmem train`: fit a model to a graph."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ from hmem.errors import ConfigError, InterruptedRunError
 
 if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
+    from hmem.runs.callbacks import Callback
     from hmem.runs.fit import Trained
 
 
@@ -39,6 +41,10 @@ def train(
     from_scratch: Annotated[
         bool, typer.Option("--from-scratch", help="Begin with random weights, not with those that come with hmem.")
     ] = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(metavar="TIME", parser=options.parse_minutes, help="How long to train at most: 30s, 10m, 1h."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=N.")] = None,
     device: options.Device = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
@@ -64,9 +70,13 @@ def train(
         raise ConfigError("--fine-tune goes on from the model of a knowledge base; say which with --from KB")
     place, quiet = resolve_device(device), json_path == "-"
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
+    if budget is not None:
+        settings = merge(settings, {"training": {"minutes": budget}})
     try:
         with output.training_progress(quiet) as show, CtrlC() as ctrl_c:
-            how: dict[str, Any] = {"device": place, "callbacks": (show, ctrl_c)}
+            begun = "the weights in use" if fine_tune else "the weights that come with hmem"
+            told = () if quiet else (_choices(begun),)
+            how: dict[str, Any] = {"device": place, "callbacks": (*told, show, ctrl_c)}
             how |= {"resume": resume, "overwrite": overwrite}
             if from_kb is None:
                 preset, dataset = preset or DEFAULT, output.load(str(data))
@@ -87,6 +97,20 @@ def train(
     if fine_tune:
         output.note("The model in use was trained with some of the validation facts: the metrics flatter the new one.")
     _tell(trained, out, from_kb, json_path)
+
+
+def _choices(begun: str) -> "Callback":
+    """Says on standard error which settings were chosen for the graph and why, and with which weights it began."""
+    from hmem.runs.callbacks import Callback
+
+    class Choices(Callback):
+        def on_start(self, run: Mapping[str, Any]) -> None:
+            for number, reason in enumerate(run.get("chosen", ())):
+                start = f"from {begun}: " if number == 0 and run.get("fine_tune") else ""
+                line = f"{start}{reason}."
+                output.note(line[0].upper() + line[1:])
+
+    return Choices()
 
 
 def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | None) -> None:

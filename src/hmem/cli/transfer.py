@@ -1,7 +1,6 @@
 """Facts from files and pipes, and into them."""
 
 import os
-import secrets
 import shutil
 import sys
 import tempfile
@@ -11,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 from hmem.cli import output
 from hmem.errors import ConfigError, DataError, Hint
-from hmem.sqlite_files import refuse_to_replace
+from hmem.sqlite_files import refuse_to_replace, replacing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,21 +98,17 @@ def write(table: "pa.Table", target: str, format: str, *, overwrite: bool) -> No
     refuse_to_replace(path)
     if path.exists() and not overwrite:
         raise DataError("{path} exists already", path=target, hint=Hint(text="to replace it", option="overwrite"))
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     codec = CODECS.get(path.suffix.lower())
     try:
-        with beside.open("xb") as file:
+        with replacing(path) as beside, beside.open("wb") as file:
             if codec is None:
                 _write(table, file, format)
             else:
                 with pa.CompressedOutputStream(file, codec) as stream:
                     _write(table, stream, format)
-        os.replace(beside, path)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise DataError(f"{path} cannot be written: {reason}") from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _write(table: "pa.Table", file: "IO[bytes] | pa.NativeFile", format: str) -> None:

@@ -12,8 +12,7 @@ How to read such a probability:
 
 - A candidate that validation lacks counts as false, though it may be true and not recorded: it is a lower bound.
 - Each question was asked because at least one answer to it is missing, so it holds for questions of which that is true.
-  Where all roles of an entity are asked, most questions have no answer and yet a best candidate. For these there is a
-  step function of its own, counted over all roles of the same entities; its values are far lower.
+  How likely that is has a number of its own (`hmem.evaluation.slots`), and what is shown is the product of the two.
 - It was counted on entities with about as many facts as those of training, and is not given for entities that have far
   more (`Calibration.covers`).
 
@@ -34,14 +33,14 @@ from hmem.evaluation.evaluate import Scorer, rows_per_chunk
 from hmem.evaluation.isotonic import Steps, expected_calibration_error, isotonic
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import queries_of
+from hmem.evaluation.slots import Counted, Slots, count, describe, fit
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 
 QUESTIONS = 2000  # enough for errors of a percent, and quick
 DEPTH = 50  # candidates of each question that are counted
-ENTITIES = 500  # of which every role is considered, for questions that may have no answer
-OTHER_ROLES = 8  # of each such entity that are scored, besides those that validation asks
-SHALLOW = 10  # candidates of each such question
+SLOTS = 2000  # filled ones, and as many empty ones, of which validation has no answer
+EMPTY_ROLES = 4  # drawn for each entity
 ROOM = 2  # an entity may have so many times as many facts in a role as any had in training
 FEW = 20  # so many facts in a role are never too many
 
@@ -59,20 +58,33 @@ class Calibration:
     error: float | None  # expected calibration error of all candidates, cross-fitted; None if there are too few
     top_error: float | None  # the same of the first answers alone, which are read most
     first_steps: Steps | None = None  # for first answers; None in older models, where `steps` are of all
-    any_steps: Steps | None = None  # for questions that may have no answer at all
+    slots: Slots | None = None  # whether there is an answer that is not stored; None in older models
     most: Int[np.ndarray, " R2"] | None = None  # the most facts that an entity of the training graph has in each role
 
     def probability(
-        self, log_p: Float[np.ndarray, "*shape"], leads: Bool[np.ndarray, "*shape"], *, any_question: bool = False
-    ) -> Float[np.ndarray, "*shape"]:
+        self,
+        log_p: Float[np.ndarray, " n"],
+        leads: Bool[np.ndarray, " n"],
+        missing: Float[np.ndarray, " n"] | float = 1.0,
+    ) -> Float[np.ndarray, " n"]:
         """The probability that a candidate is true, from its log probability among the answers that are not stored.
 
-        `leads` says which candidates score best of those. `any_question` is for every role of an entity, whether the
-        question makes sense or not.
+        `leads` says which candidates score best of those, `missing` how likely it is that an answer is missing at all.
         """
-        if any_question:
-            return (self.any_steps or self.steps)(log_p)
-        return np.where(leads, (self.first_steps or self.steps)(log_p), self.steps(log_p))
+        return missing * np.where(leads, (self.first_steps or self.steps)(log_p), self.steps(log_p))
+
+    def missing(
+        self,
+        graph: Neighborhoods,
+        entities: Int[np.ndarray, " n"],
+        roles: Int[np.ndarray, " n"],
+        lead_log_p: Float[np.ndarray, " n"],
+        withheld: Bool[np.ndarray, " n"] | None = None,
+    ) -> Float[np.ndarray, " n"]:
+        """The probability that there is an answer which is not stored, from the facts that are and the best answer."""
+        if self.slots is None or self.slots.num_roles != graph.num_roles:  # of another graph's relations
+            return np.ones(len(entities))
+        return self.slots.missing(describe(self.slots.counted, graph, entities, roles, lead_log_p, withheld))
 
     def covers(self, roles: Int[np.ndarray, " K"]) -> bool:
         """Whether training had entities with about as many facts as one whose edges have these roles."""
@@ -88,7 +100,7 @@ class Calibration:
             **{name: getattr(self, name) for name in NUMBERS},
             "steps": self.steps.to_dict(),
             "first_steps": None if self.first_steps is None else self.first_steps.to_dict(),
-            "any_steps": None if self.any_steps is None else self.any_steps.to_dict(),
+            "slots": None if self.slots is None else self.slots.to_dict(),
             "most": None if self.most is None else self.most.tolist(),
         }
 
@@ -100,7 +112,7 @@ class Calibration:
             return cls(
                 steps=Steps.from_dict(saved["steps"]),
                 first_steps=None if saved.get("first_steps") is None else Steps.from_dict(saved["first_steps"]),
-                any_steps=None if saved["any_steps"] is None else Steps.from_dict(saved["any_steps"]),
+                slots=None if saved.get("slots") is None else Slots.from_dict(saved["slots"]),
                 most=None if saved.get("most") is None else np.array(saved["most"], dtype=np.int64),
                 **{name: saved[name] for name in NUMBERS},
             )
@@ -135,11 +147,9 @@ def calibrate(
     outcomes = _outcomes(scorer, dataset, sample, depth)
     if not len(outcomes.log_p):
         return None
-    every_role, weights = _every_role(asked, dataset.num_roles, seed)
-    of_any = _outcomes(scorer, dataset, every_role, SHALLOW)
     return replace(
         calibration_of(outcomes, seed),
-        any_steps=isotonic(of_any.log_p, of_any.is_true, weights[of_any.question]),
+        slots=_fit_slots(scorer, dataset, asked, outcomes, sample),
         most=most_per_role(dataset.inference_graph("train")),
     )
 
@@ -148,24 +158,54 @@ def _draw(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:
     return np.random.default_rng(seed).permutation(count)[:sample]
 
 
-def _every_role(
-    asked: Int[np.ndarray, "n 2"], num_roles: int, seed: int
-) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"]]:
-    """Every role of some of the entities asked about, as (entity, role), and the weight of each.
+def _fit_slots(
+    scorer: Scorer, dataset: Dataset, asked: Int[np.ndarray, "n 2"], outcomes: Outcomes, sample: Int[np.ndarray, "m 2"]
+) -> Slots | None:
+    """How likely it is that a slot lacks an answer: those that validation asks do, and some of all others do not.
 
-    The roles that validation asks have weight 1; of the others a few are drawn, and weighted to stand for all.
+    `outcomes` are of the `sample` of those asked; each stands for as many as there are of its kind.
     """
-    entities = np.unique(asked[:, 0])
-    entities = np.sort(entities[_draw(len(entities), ENTITIES, seed)])
-    rng = np.random.default_rng(seed)
-    pairs, weights = [], []
-    for entity in entities.tolist():
-        mine = asked[asked[:, 0] == entity, 1]
-        others = np.setdiff1d(np.arange(num_roles), mine)
-        drawn = rng.permutation(others)[:OTHER_ROLES]
-        pairs += [(entity, role) for role in (*mine.tolist(), *drawn.tolist())]
-        weights += [1.0] * len(mine) + [len(others) / max(1, len(drawn))] * len(drawn)
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(weights)
+    stored = dataset.inference_graph("train")
+    counted = count(stored)
+    others, weights = _others(counted, stored, asked, dataset.heldout)
+    found = _outcomes(scorer, dataset, others, 1)
+    lacking, first = outcomes.question[outcomes.leads], outcomes.log_p[outcomes.leads]
+    pairs = np.concatenate([sample[lacking], others[found.question]])
+    slots = describe(counted, stored, pairs[:, 0], pairs[:, 1], np.concatenate([first, found.log_p]))
+    is_missing = np.arange(len(pairs)) < len(lacking)
+    each = np.concatenate([np.full(len(lacking), len(asked) / len(sample)), weights[found.question]])
+    return fit(counted, slots, is_missing, each, seen=len(dataset.valid) / (len(dataset.valid) + len(dataset.test)))
+
+
+def _others(
+    counted: Counted, stored: Neighborhoods, asked: Int[np.ndarray, "n 2"], heldout: Int[np.ndarray, " H"] | None
+) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"]]:
+    """Some slots of which validation has no answer, and how many each of them stands for.
+
+    Filled ones are drawn evenly. Of the empty ones most make no sense, so that half of them are drawn by how many
+    entities of the kind have the role.
+    """
+    rng = np.random.default_rng(0)
+    num_roles = stored.num_roles
+    entities = np.flatnonzero(np.diff(stored.offsets) > 0) if heldout is None else heldout
+    asked_keys = asked[:, 0] * num_roles + asked[:, 1]
+    edges = stored.lookup(entities)
+    filled = np.setdiff1d(np.unique(entities[edges.owner] * num_roles + edges.roles), asked_keys)
+    drawn = rng.permutation(filled)[:SLOTS]
+    keys, weights = [drawn], [np.full(len(drawn), len(filled) / max(1, len(drawn)))]
+    some = rng.permutation(entities)[: max(1, SLOTS // EMPTY_ROLES)]
+    roles = np.arange(num_roles)
+    for entity in some.tolist():
+        slots = describe(counted, stored, np.full(num_roles, entity), roles, np.zeros(num_roles))
+        share = 1 / (1 + np.exp(-slots.odds)) * ~slots.is_filled
+        share[asked[asked[:, 0] == entity, 1]] = 0
+        possible = share > 0
+        if possible.any():
+            probability = (share / share.sum() + possible / possible.sum()) / 2
+            chosen = rng.choice(num_roles, EMPTY_ROLES, p=probability)
+            keys.append(entity * num_roles + chosen)
+            weights.append(len(entities) / len(some) / (EMPTY_ROLES * probability[chosen]))
+    return np.stack(np.divmod(np.concatenate(keys), num_roles), axis=1), np.concatenate(weights)
 
 
 def _outcomes(scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int) -> Outcomes:

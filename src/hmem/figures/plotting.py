@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hmem.errors import ConfigError, Hint
+from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,8 +73,9 @@ def write_picture(picture: Picture, folder: Path, name: str, *, caption: bool = 
         if lines:
             figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=CAPTION_SIZE, color="#303030")
         paths = [folder / f"{name}.png", folder / f"{name}.svg"]
-        figure.savefig(paths[0], metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+        for path, metadata in zip(paths, ({"Software": None}, {"Date": None, "Creator": None}), strict=True):
+            with replacing(path) as beside:
+                figure.savefig(beside, metadata=metadata)
     return paths
 
 

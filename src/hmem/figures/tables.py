@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from hmem.sqlite_files import replacing
+
 TableRow = dict[str, str | int | float]
 Tables = dict[str, list[TableRow]]  # by the name of the file, without its suffix
 
@@ -33,7 +35,7 @@ def column(rows: Sequence[TableRow], name: str) -> Float[np.ndarray, " rows"]:
 def write_csv(path: Path, rows: Sequence[TableRow]) -> None:
     """One line for each row below the names of its columns; what is not a number is left empty."""
     assert rows, f"{path} would have neither rows nor columns"
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with replacing(path) as beside, beside.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)

@@ -5,8 +5,7 @@
     kb.predict("dire_wolf.n.01", "_member_holonym", k=10)
 
 A fact that was added is on the disk and used by the next answer, here and in every other process that has the file
-open; nothing is trained for it. Without a model of its own, the
-one that comes with hmem answers.
+open; nothing is trained for it. Without a model of its own, the one that comes with hmem answers.
 """
 
 import os
@@ -36,7 +35,7 @@ from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.knowledge.store.validation import check_facts, check_name
-from hmem.model.checkpoint import Model, load
+from hmem.model.checkpoint import Model, load, model_folder
 from hmem.runs.device import resolve_device
 
 Row = TypeVar("Row", Prediction, Similar, Neighbor)
@@ -74,7 +73,7 @@ class KnowledgeBase:
         wrong with facts or model, there is no new base, and an old one is as it was.
         """
         table = None if facts is None else table_of(facts)
-        folder = None if model is None else Path(model).expanduser()
+        folder = None if model is None else model_folder(model)
         if folder is not None:
             load(folder)  # says what is wrong with a folder that cannot be used
         with Store.building(path, overwrite=overwrite) as store:
@@ -165,15 +164,14 @@ class KnowledgeBase:
         """Answer with another model from now on, here and in every process that has the base open.
 
         `trained_until` is the last moment of the store whose facts it was trained with. It need not be given for a
-        model that was trained from this base, or that it uses already; of another one it is the present.
+        model that was trained from this base, or that it uses already; of another one it is the present. `base` is the
+        model that comes with hmem, which answers where no other is attached.
         """
-        path = Path(folder).expanduser()
+        path = model_folder(folder)
         with self._lock:
             saved = load(path, self.device)
             attach(self.store, path, trained_until)
-            link = self.model_link
-            assert link is not None, "it has just been attached"
-            self._session = Session(self.store, saved, link)
+            self._session = Session(self.store, saved, self.model_link or ModelLink.bundled())
 
     @property
     def model(self) -> Model:
@@ -277,7 +275,7 @@ class KnowledgeBase:
     def missing(self, entity: str, k: int = 10) -> Predictions:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions.
 
-        They are in the order of their probability, and make sense at both ends; see `hmem.knowledge.missing`.
+        They are in the order of their probability, and of the right kind; see `hmem.knowledge.missing`.
         """
         with self.session() as session:
             return Predictions(session.missing(entity, k))

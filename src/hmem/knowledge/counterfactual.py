@@ -10,11 +10,10 @@ from contextlib import ExitStack
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
 
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
-from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.predictor import Predictor, Ranked, unjudged
 from hmem.memory.propagation import Links
 from hmem.model.propagation import Propagation
 
@@ -62,26 +61,26 @@ def walks_between(graph: Neighborhoods, entity: int, answer: int) -> list[Walk]:
 
 
 @torch.inference_mode()
-def log_p_without(
-    predictor: Predictor, entity: int, role: int, answer: int, walks: list[Walk]
-) -> tuple[Float[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    """log p of the answer with the facts of each walk hidden, and its rank among the answers that are not stored."""
+def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, walks: list[Walk]) -> Ranked:
+    """The answer among those that are not stored, with the facts of each walk hidden."""
     model, live = predictor.model, predictor.live
     assert isinstance(model, Propagation)
     assert predictor.links is not None
     links, R = predictor.links.current(), predictor.num_relations
     facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
     stored = [other for other in live.graph.answers(entity, role).tolist() if other != answer]
-    log_p, ranks = np.empty(len(walks)), np.empty(len(walks), dtype=np.int64)
+    found = unjudged(np.full(len(walks), answer), stored=False)
 
     def judge(places: list[int], visible: Links) -> None:
         asked = torch.full((len(places),), entity, device=model.device)
         scores = model.scores(asked, torch.full_like(asked, role), visible, unreached=-torch.inf)
         for row, place in zip(scores, places, strict=True):  # a stored answer is a rival where its fact is hidden
             row[[other for other in stored if predictor.fact(entity, role, other) not in facts[place]]] = -torch.inf
-        log_p[places] = scores.log_softmax(1)[:, answer].double().nan_to_num(-np.inf).cpu().numpy()
-        own = scores[:, answer, None]
-        ranks[places] = (1 + (scores > own).sum(1) + (scores == own)[:, :answer].sum(1)).cpu().numpy()
+        log_p, own = scores.log_softmax(1).double().nan_to_num(-np.inf), scores[:, answer, None]
+        found.scores[places], found.log_p[places] = own[:, 0].cpu().numpy(), log_p[:, answer].cpu().numpy()
+        found.lead_log_p[places] = log_p.max(1).values.cpu().numpy()
+        found.ranks[places] = (1 + (scores > own).sum(1) + (scores == own)[:, :answer].sum(1)).cpu().numpy()
+        found.leads[places] = found.ranks[places] == 1
 
     decide = [model.takes_new_relations and predictor.links.decide_meetings(each) for each in facts]
     hidden = [place for place, alone in enumerate(decide) if not alone]
@@ -100,7 +99,7 @@ def log_p_without(
             for fact in facts[place]:
                 removed.enter_context(live.without(*fact))
             judge([place], predictor.links.current())
-    return log_p, ranks
+    return found
 
 
 def _edges(graph: Neighborhoods, entity: int) -> list[Edge]:

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
 
 from hmem.errors import EmptyNeighborhoodError
-from hmem.knowledge.counterfactual import Walk, log_p_without, tried
+from hmem.knowledge.counterfactual import Walk, ranked_without, tried
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Table, cell
 from hmem.knowledge.store.records import Names3
@@ -97,8 +96,7 @@ class Removed:
     score: float
     log_p: float
     walks: list[Walk]  # the edges that were hidden
-    log_p_without: Float[np.ndarray, " n"]
-    rank_without: Int[np.ndarray, " n"]
+    without: Ranked  # the answer, each time
 
 
 def explain_answer(
@@ -120,13 +118,13 @@ def explain_answer(
             index, vectors = predictor.index()
             return explain(model, index, entity, role, answer, vectors), judged, stored
         walks = tried(live.graph, entity, answer)
-        without = log_p_without(predictor, entity, role, answer, walks)
-        return Removed(float(judged.scores[0]), float(judged.log_p[0]), walks, *without), judged, stored
+        without = ranked_without(predictor, entity, role, answer, walks)
+        return Removed(float(judged.scores[0]), float(judged.log_p[0]), walks, without), judged, stored
 
 
 def reasons_by_removal(predictor: Predictor, parts: Removed, without: Sequence[float | None]) -> list[Reason]:
     """A line for each fact or walk, that which matters most first; `without` are the probabilities that were left."""
-    shares = np.exp(parts.log_p_without)
+    shares = np.exp(parts.without.log_p)
     lines = [
         Reason(
             kind="fact" if len(walk) == 1 else "path",

@@ -65,7 +65,11 @@ def attach(store: Store, folder: Path, trained_until: int | None = None) -> None
 
     `trained_until` is the last moment whose facts it was trained with. If it is not given, it is what the folder says
     if the model was trained from this base, what it was if this very model is in use already, and else the present.
+    The model that comes with hmem is not written down: it answers where nothing is, wherever hmem is installed.
     """
+    if folder == BUNDLED:
+        store.set_meta(**dict.fromkeys(KEYS))
+        return
     folder, home = folder.resolve(), store.path.resolve().parent
     try:
         place = os.path.relpath(folder, home)  # so that both can be moved together

@@ -48,6 +48,7 @@ class Ranked:
     stored: Bool[np.ndarray, " n"]
     leads: Bool[np.ndarray, " n"]  # the best of those that are not stored
     ranks: Int[np.ndarray, " n"]  # from 1; among the answers that are not stored for a fact judged by itself
+    lead_log_p: Float[np.ndarray, " n"]  # log_p of the best answer that is not stored, to the same question
 
 
 class Predictor:
@@ -259,7 +260,9 @@ class Predictor:
         best = first(row, k)
         scores, alone = (each[best].double().cpu().numpy() for each in (row, log_alone))
         places, stored = np.arange(len(scores)), np.zeros(len(scores), dtype=bool)
-        return Ranked(best.cpu().numpy(), scores, alone - self._total(row), stored, places == 0, 1 + places)
+        log_p = alone - self._total(row)
+        lead = np.repeat(log_p[:1], len(log_p))
+        return Ranked(best.cpu().numpy(), scores, log_p, stored, places == 0, 1 + places, lead)
 
     def _judge(
         self, judged: Ranked, place: int, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], stored: Answers
@@ -267,7 +270,7 @@ class Predictor:
         """Write what is to be said of one answer, given the scores of all; the stored ones become −∞ there."""
         answer = int(judged.answers[place])
         if answer >= len(row):  # an unseen entity that this fact alone tells of
-            judged.scores[place] = judged.log_p[place] = -np.inf
+            judged.scores[place] = judged.log_p[place] = judged.lead_log_p[place] = -np.inf
             judged.ranks[place] = len(row)
             return
         score = float(row[answer])
@@ -275,7 +278,9 @@ class Predictor:
         row[torch.from_numpy(others).to(row.device)] = -torch.inf
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
-        judged.log_p[place] = float(log_alone[answer]) - self._total(row)
+        total = self._total(row)
+        judged.log_p[place] = float(log_alone[answer]) - total
+        judged.lead_log_p[place] = float(log_alone[row.argmax()]) - total
         judged.ranks[place], judged.leads[place] = 1 + better, better == 0
 
     def _total(self, row: Float[Tensor, " W"]) -> float:
@@ -290,14 +295,15 @@ def unjudged(answers: Int[np.ndarray, " n"], stored: Bool[np.ndarray, " n"] | bo
     """Room for what is to be said about these answers."""
     count = len(answers)
     is_stored, leads = np.full(count, stored, dtype=bool), np.zeros(count, dtype=bool)
-    return Ranked(answers, np.empty(count), np.empty(count), is_stored, leads, np.empty(count, dtype=np.int64))
+    ranks = np.empty(count, dtype=np.int64)
+    return Ranked(answers, np.empty(count), np.empty(count), is_stored, leads, ranks, np.empty(count))
 
 
 def merged(new: Ranked, old: Ranked, place: slice, k: int) -> Ranked:
     """The k best of new answers and of some stored ones."""
     parts = {
         name: np.concatenate([getattr(new, name), getattr(old, name)[place]])
-        for name in ("answers", "scores", "log_p", "stored", "leads")
+        for name in ("answers", "scores", "log_p", "stored", "leads", "lead_log_p")
     }
     order = np.lexsort((parts["answers"], -parts["scores"]))[:k]
     return Ranked(**{name: part[order] for name, part in parts.items()}, ranks=1 + np.arange(len(order)))

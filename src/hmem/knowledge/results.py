@@ -20,7 +20,7 @@ WIDEST = 40  # characters of a name that are shown
 Direction = Literal["tail", "head"]  # which end of the fact is asked for
 TYPES = {  # of columns
     **dict.fromkeys((*PARTS, "entity", "source", "kind", "text"), pa.string()),
-    **dict.fromkeys(("score", "probability", "similarity", "confidence", "contribution"), pa.float64()),
+    **dict.fromkeys(("score", "probability", "if_missing", "similarity", "confidence", "contribution"), pa.float64()),
     **dict.fromkeys(("weight", "match", "without"), pa.float64()),
     **dict.fromkeys(("query", "rank"), pa.int64()),
     "stored": pa.bool_(),
@@ -52,6 +52,7 @@ class Prediction:
     probability: float | None  # calibrated; None where the model is not, or cannot speak of such entities
     stored: bool  # whether the fact is stored; then the score is what it would be if it were not
     rank: int
+    if_missing: float | None = None  # the probability, provided that an answer is missing at all
     query: int | None = None  # which of several questions it answers, counted from 0
     direction: Direction = "tail"  # which end was asked for
 
@@ -151,7 +152,10 @@ class Table(Sequence[Row], Generic[Row]):
 class Predictions(Table[Prediction]):
     """Facts with their scores, the best first; of several questions one after the other."""
 
-    COLUMNS = ("query", *PARTS, "score", "probability", "stored", "rank")
+    COLUMNS = ("query", *PARTS, "score", "probability", "if_missing", "stored", "rank")
+
+    def _head(self) -> list[str]:
+        return [name for name in super()._head() if name != "if_missing"]  # for those who ask for it
 
 
 class Similars(Table[Similar]):

@@ -76,17 +76,17 @@ class Session:
         }
         return [answers[each] if isinstance(each, _Asked) else each for each in asked]
 
-    def judge(self, facts: Sequence[Names3], direction: str, any_question: bool = False) -> list[Prediction]:
+    def judge(self, facts: Sequence[Names3], direction: str) -> list[Prediction]:
         """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
         numbers = [self._fact(*fact, direction) for fact in facts]
         asked, roles, answers = np.array(numbers, dtype=np.int64).reshape(-1, 3).T
-        return self._predictions(asked, roles, self.predictor.judge(asked, roles, answers), any_question)
+        return self._predictions(asked, roles, self.predictor.judge(asked, roles, answers))
 
     def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
         """The k relations that would best hold from head to tail."""
         k = _counted(k)
         facts = [(head, relation, tail) for relation in self.live.relations.names.to_list()[: self.live.num_relations]]
-        judged = self.judge(facts, "tail", any_question=True)  # every relation is asked, sensible or not
+        judged = self.judge(facts, "tail")
         kept = [each for each in judged if not (new_only and each.stored) and each.score > -np.inf]
         kept.sort(key=lambda each: -each.score)
         return [replace(each, rank=rank) for rank, each in enumerate(kept[:k], 1)]
@@ -95,8 +95,8 @@ class Session:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions."""
         k = _counted(k)
         asked = self.subject(entity)
-        roles, ranked = missing_facts(self.predictor, asked, k)
-        return self._predictions(np.full(len(roles), asked), roles, ranked, any_question=True)  # every role was asked
+        roles, ranked = missing_facts(self.predictor, asked, k, self.calibration)
+        return self._predictions(np.full(len(roles), asked), roles, ranked)
 
     def similar(self, entity: str, k: int) -> list[Similar]:
         """The k entities most like this one."""
@@ -120,9 +120,10 @@ class Session:
         """Why the fact scores what it scores, asked from the end that `direction` says."""
         entity, role, answer = self._fact(head, relation, tail, direction)
         parts, judged, stored = explain_answer(self.predictor, entity, role, answer)
+        judged = replace(judged, stored=np.array([stored]))  # it was judged while the fact was left out
         total: float | None = None
         if isinstance(parts, Removed):
-            reasons = reasons_by_removal(self.predictor, parts, self._left(entity, parts))
+            reasons = reasons_by_removal(self.predictor, parts, self._left(entity, role, stored, parts))
         else:
             reasons = reasons_of(self.predictor, entity, parts)
             total = float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score
@@ -131,17 +132,15 @@ class Session:
             fact=(head, relation, tail),
             score=parts.score,
             total=total,
-            probability=self._probabilities(np.array([entity]), judged)[0],
+            probability=self._probabilities(np.array([entity]), np.array([role]), judged)[0][0],
             stored=stored,
         )
 
-    def _left(self, entity: int, parts: Removed) -> list[float | None]:
+    def _left(self, entity: int, role: int, stored: bool, parts: Removed) -> list[float | None]:
         """The probabilities of an answer that is asked for without some facts."""
         count = len(parts.walks)
-        ranks = parts.rank_without
-        answers, stored = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
-        ranked = Ranked(answers, np.zeros(count), parts.log_p_without, stored, ranks == 1, ranks)
-        return self._probabilities(np.full(count, entity), ranked)
+        without = replace(parts.without, stored=np.full(count, stored))
+        return [left for left, _ in self._probabilities(np.full(count, entity), np.full(count, role), without)]
 
     def memory_weights(self, entity: str, relation: str, direction: str) -> dict[Names3, float]:
         """How strongly each fact of an entity stands in its memory when the relation is asked for."""
@@ -213,26 +212,34 @@ class Session:
         except HMemError as error:
             return error
 
-    def _predictions(self, entities: Ids, roles: Ids, ranked: Ranked, any_question: bool = False) -> list[Prediction]:
+    def _predictions(self, entities: Ids, roles: Ids, ranked: Ranked) -> list[Prediction]:
         """The facts that answers state, each given to the question of one entity."""
         columns = (entities, roles, ranked.answers, ranked.scores, ranked.stored, ranked.ranks)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         found = []
-        for row, probability in zip(rows, self._probabilities(entities, ranked, any_question), strict=True):
+        for row, probabilities in zip(rows, self._probabilities(entities, roles, ranked), strict=True):
             entity, role, answer, score, stored, rank = row
             head, relation, tail = self.predictor.named(entity, role, answer)
             direction: Direction = "tail" if role >= self.live.num_relations else "head"
             fact = partial(Prediction, head=head, relation=relation, tail=tail, direction=direction)
-            found.append(fact(score=score, probability=probability, stored=stored, rank=rank))
+            probability, if_missing = probabilities
+            found.append(fact(score=score, probability=probability, if_missing=if_missing, stored=stored, rank=rank))
         return found
 
-    def _probabilities(self, entities: Ids, ranked: Ranked, any_question: bool = False) -> list[float | None]:
-        """The probability of each answer, where the calibration can speak of the entity that is asked about."""
+    def _probabilities(self, entities: Ids, roles: Ids, ranked: Ranked) -> list[tuple[float | None, float | None]]:
+        """The probability of each answer, and that provided an answer is missing at all.
+
+        None where the calibration cannot speak of the entity that is asked about.
+        """
         if self.calibration is None:
-            return [None] * len(entities)
+            return [(None, None)] * len(entities)
+        missing = self.calibration.missing(self.live.graph, entities, roles, ranked.lead_log_p, ranked.stored)
+        shown = self.calibration.probability(ranked.log_p, ranked.leads, missing).tolist()
+        if_missing = self.calibration.probability(ranked.log_p, ranked.leads).tolist()
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
-        values = self.calibration.probability(ranked.log_p, ranked.leads, any_question=any_question).tolist()
-        return [None if entity in outgrown else value for entity, value in zip(entities.tolist(), values, strict=True)]
+        both = zip(shown, if_missing, strict=True)
+        none = None, None
+        return [none if entity in outgrown else each for entity, each in zip(entities.tolist(), both, strict=True)]
 
 
 def whole(found: Iterable[list[Prediction] | HMemError]) -> list[list[Prediction]]:

@@ -16,6 +16,17 @@ def model_card(preset: str, dataset: str, config: Config, vocab: Vocabulary, met
         for protocol, metrics_of in report["protocols"].items()
     ]
     table = "\n".join(["| split | graph | protocol | MRR | H@1 | H@3 | H@10 |", "|---|---|---|---|---|---|---|", *rows])
+    if config.propagation is None:
+        what = (
+            f"A Harmonic Memory Network over {len(vocab.entities):,} entities and {len(vocab.relations):,} relations."
+        )
+    elif config.propagation.roles == "computed":
+        what = "A network that passes messages along the facts. It has no names of its own, and answers on any graph."
+    else:
+        what = (
+            f"A network that passes messages along the facts, trained on {len(vocab.entities):,} entities and "
+            f"{len(vocab.relations):,} relations."
+        )
     return f"""---
 pipeline_tag: graph-ml
 library_name: hmem
@@ -23,7 +34,7 @@ tags: [knowledge-graph, link-prediction, inductive]
 ---
 # {preset or "hmem"} on {dataset or "a knowledge graph"}
 
-A Harmonic Memory Network over {len(vocab.entities):,} entities and {len(vocab.relations):,} relations.
+{what}
 Entities and facts may be added after training; the next answer uses them.
 
 {table if rows else "Not evaluated yet: `hmem evaluate` this folder."}

@@ -34,7 +34,8 @@ from hmem.model.card import model_card
 
 T = TypeVar("T")
 FORMAT = 3
-BUNDLED = Path(str(files("hmem"))) / "bundled" / "any-graph"  # the model that comes with the package
+BASE = "base"  # what the model that comes with the package is called where a model folder is expected
+BUNDLED = Path(str(files("hmem"))) / "bundled" / "any-graph"
 ASIDE = ".saving."
 KINDS = ("entities", "relations")
 SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then
@@ -69,6 +70,12 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.preset!r}, trained on {self.dataset!r}: {self.vocab})"
+
+
+def model_folder(name: str | os.PathLike[str]) -> Path:
+    """The model folder that a caller means: `base` is the one that comes with hmem, unless there is such a folder."""
+    folder = Path(name).expanduser()
+    return BUNDLED if str(name) == BASE and not folder.exists() else folder
 
 
 def save(folder: Path, saved: Model) -> None:

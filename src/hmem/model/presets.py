@@ -22,6 +22,7 @@ PROPAGATED: dict[str, Any] = {
     "batch_size": 32,
     "learning_rate": 3e-3,
     "weight_decay": 1e-4,
+    "validation_queries": 3000,
 }
 
 DEFAULT = "any-graph"

@@ -3,8 +3,7 @@
 No entity has a vector: what an entity is, in a question, is how the asked entity is linked to it. Role vectors are a
 table of one graph's roles (`LearnedRoles`), or are computed from which roles meet at which entities (`ComputedRoles`);
 then nothing in the network has the size of a graph, and it can be asked about graphs it has never seen. With both, the
-computed vectors stay as they are, and the table learns what one graph's roles have of their own; it is zero for
-relations that came later.
+table holds what one graph's roles have of their own, and is zero for relations that came later.
 """
 
 import math
@@ -193,7 +192,6 @@ class Propagation(nn.Module):
         self.learned = LearnedRoles(num_relations, dim, steps) if config.roles != "computed" else None
         if self.computed is not None and self.learned is not None:
             self.learned.start_from_zero()
-            self.computed.requires_grad_(False)
         self.propagation = Steps(dim, steps)
         self.of_state = nn.Parameter(torch.empty(dim, 2 * dim).uniform_(-1, 1) / math.sqrt(2 * dim))
         self.of_asked = nn.Linear(dim, 2 * dim)
@@ -255,12 +253,10 @@ class Propagation(nn.Module):
         return vectors
 
     def _computed(self, computed: ComputedRoles, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
-        if self.learned is None and torch.is_grad_enabled():
-            vectors: RoleVectors = computed(role, links)
-            return vectors
-        with torch.no_grad():  # beside a table they are not trained
+        kept = None
+        if not computed.start.requires_grad or not torch.is_grad_enabled():
             kept = KeptRoles.of(computed, links)
-            found: RoleVectors = computed(role, links) if kept is None else kept.get(role, links)
+        found: RoleVectors = computed(role, links) if kept is None else kept.get(role, links)
         return found
 
     def _visible(self, query: Query, links: Links) -> Links:

@@ -8,11 +8,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hmem.evaluation.baselines import BASELINES
 from hmem.evaluation.protocol import PROTOCOLS, Protocol
 from hmem.evaluation.report import share
 from hmem.graph.dataset import GraphName
 from hmem.reproduction.paper_rows import GRAPHS, METRICS, MetricValues, PaperRow, Run
-from hmem.reproduction.results import BASELINES, TRAINED_APART, Line, find_baseline, find_run, metrics_of
+from hmem.reproduction.results import TRAINED_APART, Line, find_baseline, find_run, metrics_of
 
 PAPERS_PROTOCOL: Protocol = "typed"
 

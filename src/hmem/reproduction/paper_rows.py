@@ -182,7 +182,7 @@ def fingerprint(config: Config) -> str:
     is added later changes nothing."""
     default = {**to_dict(Config()), "propagation": to_dict(PropagationConfig())}
     chosen = {
-        section: {name: value for name, value in values.items() if value != default[section][name]}
+        section: {name: value for name, value in values.items() if value != (default[section] or {}).get(name)}
         for section, values in to_dict(config).items()
         if values is not None
     }

@@ -13,13 +13,13 @@ from typing import Literal
 import torch
 
 from hmem.errors import CheckpointError, HMemError, InterruptedRunError
-from hmem.evaluation.baselines import make_baseline
+from hmem.evaluation.baselines import BASELINES, make_baseline
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import current_commit, report
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.model.checkpoint import Model, load
 from hmem.reproduction.paper_rows import GRAPHS, PaperRow, Run
-from hmem.reproduction.results import BASELINES, Line, append_result, find_baseline, find_run, line_of
+from hmem.reproduction.results import Line, append_result, find_baseline, find_run, line_of
 from hmem.runs.evaluate import scorer_of
 from hmem.runs.fit import AnyCallback, Plan, carry_out
 from hmem.runs.folder import STATE, RunFolder, claimed

@@ -15,7 +15,6 @@ from hmem.reproduction.paper_rows import METRICS, MetricValues, Run
 from hmem.sqlite_files import read_text, refuse_to_replace
 
 Line = dict[str, Any]
-BASELINES = ("rules", "frequency")  # they stand in every table
 TRAINED_APART = ("ComplEx-N3",)  # by benchmarks/complex_n3.py; in a table where its metrics are there
 RELATIONS_KEPT = 10  # of the break-down by relation; FB15K's 1,345 would be most of the file
 

@@ -13,7 +13,7 @@ from hmem.training.propagation import share_to_hide
 
 QUESTIONS = 600_000  # of a whole training, if the graph has so many: two for each fact and epoch
 MOST_EPOCHS = 30
-LOOKS = 12  # at the validation facts
+LOOKS = 8  # at the validation facts
 CPU_MINUTES = 10.0
 
 

@@ -1,12 +1,18 @@
 """`hmem.evaluate`: rank the facts of a split with a trained model, or with anything that scores candidates."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import get_args
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from hmem.errors import ConfigError, DataError, Hint
 from hmem.evaluation.evaluate import Scorer
 from hmem.evaluation.protocol import PROTOCOLS, Protocol
+from hmem.evaluation.queries import queries_of
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import Dataset, GraphName, Split
 from hmem.graph.registry import load_dataset
@@ -15,7 +21,10 @@ from hmem.model.checkpoint import Model
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import place_all
+from hmem.model.propagation import Propagation
 from hmem.model.renumber import renumber
+
+AT_ONCE = 64  # questions between two looks at the progress
 
 
 def evaluate(
@@ -26,11 +35,13 @@ def evaluate(
     graph: GraphName = "train",
     protocols: Sequence[Protocol] = PROTOCOLS,
     name: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """MR, MRR and Hits, filtered, ties shared: every fact of the split is asked for from both ends.
 
     The dataset may have entities that the model was not trained with. `graph` says which facts memories are made of,
-    `name` how the report calls the model.
+    `name` how the report calls the model. `progress` gets how many of how many questions are answered, of a model that
+    passes messages: each is a pass over the graph, which takes a CPU some time.
     """
     if split not in get_args(Split):
         raise ConfigError(f'split is "train", "valid" or "test", not "{split}"', option="split", found=split)
@@ -43,8 +54,12 @@ def evaluate(
     if not isinstance(model, Model):
         name = name or type(model).__name__
         return report(model, dataset, model=name, split=split, graph=graph, protocols=protocols)
+    scorer: Scorer = scorer_of(model, dataset, graph)
+    if progress is not None and isinstance(model.model, Propagation):
+        asked = queries_of(dataset, split, graph)
+        scorer = _Watched(scorer, len(np.unique(asked.entities * dataset.num_roles + asked.roles)), progress)
     return report(
-        scorer_of(model, dataset, graph),
+        scorer,
         dataset,
         model=name or model.preset,
         split=split,
@@ -54,6 +69,26 @@ def evaluate(
         seed=model.config.training.seed,
         extra=model.metrics.get("training", {}),
     )
+
+
+class _Watched:
+    """A scorer that tells how far it is."""
+
+    def __init__(self, scorer: Scorer, total: int, progress: Callable[[int, int], None]) -> None:
+        self.scorer, self.total, self.progress = scorer, total, progress
+        self.done = 0
+
+    @property
+    def device(self) -> torch.device:
+        return self.scorer.device
+
+    def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
+        rows = []
+        for some, theirs in zip(torch.split(entities, AT_ONCE), torch.split(roles, AT_ONCE), strict=True):
+            rows.append(self.scorer.score(some, theirs))
+            self.done += len(some)
+            self.progress(self.done, self.total)
+        return torch.cat(rows)
 
 
 def scorer_of(model: Model, dataset: Dataset, graph: GraphName = "train") -> ModelScorer:

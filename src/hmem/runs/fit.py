@@ -23,8 +23,8 @@ from hmem.evaluation.evaluate import Validator
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import counts, load_dataset
-from hmem.model.build import ModelScorer
-from hmem.model.checkpoint import BUNDLED, Model
+from hmem.model.build import ModelScorer, Network
+from hmem.model.checkpoint import BUNDLED, Model, model_folder
 from hmem.model.checkpoint import load as load_model
 from hmem.model.presets import DEFAULT
 from hmem.model.presets import preset as settings_of
@@ -107,8 +107,8 @@ def fit(
 
 
 def load(folder: str | os.PathLike[str], device: str = "auto") -> Model:
-    """The model in a folder that `fit` or `hmem train` wrote."""
-    return load_model(Path(folder).expanduser(), resolve_device(device))
+    """The model in a folder that `fit` or `hmem train` wrote; `base` is the one that comes with hmem."""
+    return load_model(model_folder(folder), resolve_device(device))
 
 
 def bundled_start(config: Config, dataset: Dataset) -> Callable[[], State] | None:
@@ -182,6 +182,7 @@ def carry_out(
         validate=None if validator is None else (lambda model: validator(ModelScorer(model, validator.graph))),
         progress=told.on_progress,
         checkpoint=None if folder is None else folder.checkpoint,
+        improved=None if folder is None else (lambda model, metric: folder.keep(_so_far(plan, model, metric))),
         stop=told.should_stop,
     )
     told.on_start(plan.run)
@@ -197,6 +198,15 @@ def carry_out(
         folder.finish(trained.model)
     told.on_end(trained.model)
     return trained
+
+
+def _so_far(plan: Plan, model: Network, metric: float) -> Model:
+    """The best weights of a run that goes on, so that there is a model whatever becomes of it."""
+    metrics = {"reports": [], "training": {"stopped": "not yet", "best": round(metric, 4)}}
+    return Model(
+        model=model, config=plan.config, vocab=plan.dataset.vocab, dataset=plan.dataset.name, preset=plan.preset,
+        metrics=metrics,
+    )  # fmt: skip
 
 
 def _measured(plan: Plan, outcome: Outcome, scorer: ModelScorer | None) -> Trained:

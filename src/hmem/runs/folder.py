@@ -11,7 +11,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from hmem.config import Config, from_dict, to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.model.checkpoint import Model, read_tensors, write_tensors
 from hmem.training.loop import Progress
+from hmem.training.pretrain import Look
 from hmem.training.state import State
 
 if sys.platform != "win32":
@@ -65,7 +66,7 @@ class RunFolder:
             raise ConfigError(problem, path=self.path, hint=Hint(text="begin anew", option="overwrite"))
         return State.from_tensors(*read_tensors(self.path / STATE))
 
-    def log(self, now: Progress) -> None:
+    def log(self, now: Progress | Look) -> None:
         with (self.path / LOG).open("a", encoding="utf-8") as file:
             values = {name: getattr(now, name) for name in now.__dataclass_fields__}
             values |= {"loss": None} if math.isnan(now.loss) else {}  # before the first step, and JSON has no NaN
@@ -73,6 +74,11 @@ class RunFolder:
 
     def checkpoint(self, state: State) -> None:
         write_tensors(self.path / STATE, *state.to_tensors())
+
+    def keep(self, model: Model) -> None:
+        """Save the best model so far; a full disk is no reason to end the run, which tries again with the next."""
+        with suppress(OSError, CheckpointError):
+            model.save(self.path)
 
     def finish(self, model: Model) -> None:
         """Save the model; there is nothing to go on with any more."""

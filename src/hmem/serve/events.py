@@ -19,6 +19,7 @@ from hmem.serve.errors import ApiError
 from hmem.serve.service import Service
 
 MOST_TOLD = 100  # facts in one event
+MOST_KEPT = 256  # events
 RETRY = 2_000  # milliseconds after which a browser connects again
 
 logger = logging.getLogger("hmem.serve")
@@ -34,6 +35,7 @@ class News:
         self._closed = False
         self.listeners = 0
         self._seen: tuple[int, ModelLink | None] | None = None  # last moment and model
+        self._told: dict[int, dict[str, Any]] = {}  # what changed since a moment; used by one thread only
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -72,7 +74,7 @@ class News:
         while not self._closed:
             changed = self._changed  # taken before looking, so that nothing is missed in between
             if max(now, self._service.name_index.totals.moment) > last:
-                event = await self._service.read(partial(changes, self._service, last))
+                event = await self._service.look_back(partial(self._changes, last))
                 now = last = event["moment"]
                 yield ServerSentEvent(event="facts", id=str(last), data=event)
             if self._service.model is not model:
@@ -80,6 +82,15 @@ class News:
                 state = {"moment": last, "model": model.name, "status": model.status}
                 yield ServerSentEvent(event="model", id=str(last), data=state)
             await changed.wait()
+
+    def _changes(self, since: int) -> dict[str, Any]:
+        """What `changes` says; found once for all listeners that have missed the same."""
+        now = self._service.past.moment
+        if self._told.get(since, {}).get("moment") != now:
+            if len(self._told) >= MOST_KEPT:
+                self._told.clear()
+            self._told[since] = changes(self._service, since)
+        return self._told[since]
 
     async def _watch(self) -> None:
         version: int | None = None
@@ -121,10 +132,10 @@ class News:
 def changes(service: Service, since: int) -> dict[str, Any]:
     """What is different from a moment of the past, by name."""
     totals = service.name_index.totals
-    found = service.store.changes_since(since, totals.entities, totals.relations)
+    found = service.past.changes_since(since, totals.entities, totals.relations)
     added, removed = found.added[:MOST_TOLD], found.removed[:MOST_TOLD]
     gone = service.name_index.named(removed)
-    sources = {fact.source for fact in service.store.details(added)} | {_removed_by(service, fact) for fact in gone}
+    sources = {fact.source for fact in service.past.details(added)} | {_removed_by(service, fact) for fact in gone}
     return {
         "moment": found.moment,
         "added": service.name_index.named(added),
@@ -137,5 +148,5 @@ def changes(service: Service, since: int) -> dict[str, Any]:
 
 def _removed_by(service: Service, fact: Names3) -> str | None:
     head, relation, tail = fact
-    story = service.store.history(head=head, relation=relation, tail=tail, limit=1)
+    story = service.past.history(head=head, relation=relation, tail=tail, limit=1)
     return story[0].removed_by if story else None

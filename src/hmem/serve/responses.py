@@ -26,6 +26,9 @@ Probability = Annotated[
         "those it was trained with."
     ),
 ]
+IfMissing = Annotated[
+    float | None, Field(description="The probability, provided that an answer is missing there at all.")
+]
 Stored = Annotated[bool, Field(description="Whether the fact is stored. Then the score is what it would be if not.")]
 
 
@@ -58,6 +61,7 @@ class AnswerOut(Out):
     name: Annotated[str, Field(validation_alias="answer")]
     score: Score
     probability: Probability
+    if_missing: IfMissing
     stored: Stored
 
 
@@ -80,6 +84,7 @@ class MissingFactOut(NamesOut):
     rank: int
     score: Score
     probability: Probability
+    if_missing: IfMissing
 
 
 class MissingOut(Out):

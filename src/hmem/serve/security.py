@@ -2,7 +2,7 @@
 
 - A request must be addressed to a name this server is known by. Otherwise a page from elsewhere could have its own name
   point to 127.0.0.1 and read what is there.
-- A request that changes or computes something must not come from another site's page.
+- A request must not come from another site's page; only the page itself may be opened from there.
 - Bodies are read here, up to a limit and within a time.
 - Nothing that goes wrong inside leaves as a traceback.
 """
@@ -29,8 +29,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-SAFE = ("GET", "HEAD", "OPTIONS")
-METHODS = (*SAFE, "POST", "DELETE", "PUT", "PATCH")  # that are counted by name
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "DELETE", "PUT", "PATCH")  # that are counted by name
 
 logger = logging.getLogger("hmem.serve")
 
@@ -72,10 +71,13 @@ class Guard:
         try:
             received = Headers(scope=scope)
             check_host(received, self.hosts)
-            check_origin(scope["method"], received)
+            check_origin(scope["path"], received)
             body = await self._body(received, receive)
             bodies: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
             await self.app(scope, receive_again, send_with_headers)
+        except asyncio.CancelledError:  # the server does not wait any longer for what it is doing
+            if not status:
+                await answer("busy", "the server is shutting down")(scope, receive, send_with_headers)
         except ApiError as error:
             if not status:
                 await answer(error.code, str(error))(scope, receive, send_with_headers)
@@ -116,10 +118,15 @@ def check_host(headers: Headers, hosts: frozenset[str] | None) -> None:
         )
 
 
-def check_origin(method: str, headers: Headers) -> None:
-    """Refuse what a page of another site sends; programs send no Origin, pages of ours send our own."""
+def check_origin(path: str, headers: Headers) -> None:
+    """Refuse what a page of another site sends; browsers tell where it comes from, and programs say nothing of it.
+
+    Reads too: the other page could not see what they return, but they cost the same.
+    """
     origin = headers.get("origin")
-    if method in SAFE or origin is None:
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and path != "/":  # to which links may lead
+        origin = origin or "another site"
+    if origin is None:
         return
     try:
         place = urlsplit(origin)

@@ -21,20 +21,22 @@ if sys.platform != "win32":
     import resource
 
 LONGEST_HEAD = 512 << 10  # bytes of a request before its body: three long names in a query
+LEAST_READ = 1 << 16  # bytes of an answer that a client must take in that time, if so many are left
 BACKLOG = 1024  # connections that wait
 SPARE = 64  # files that may be open besides connections
 FEWEST, MOST = 16, 1_000  # connections at once, whatever the system allows
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if no whole request comes, or if there are too many already.
+    """A connection that is closed if no whole request comes, if its answers are not read, or if there are too many.
 
-    Otherwise clients that say nothing, or never finish saying it, would keep all others out.
+    Otherwise clients that say nothing, never finish saying it or never listen would keep all others out.
     """
 
     most: int = MOST
-    seconds: float = 30.0  # for the head of a request
+    seconds: float = 30.0  # for the head of a request, and for a client to read some more of an answer
     _waiting: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -45,8 +47,28 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        if self._waiting is not None:
-            self._waiting.cancel()
+        for timer in (self._waiting, self._unread):
+            if timer is not None:
+                timer.cancel()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
+
+    def _watch(self, left: int) -> None:
+        self._unread = self.loop.call_later(self.seconds, self._look_again, left)
+
+    def _look_again(self, before: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if before - left < LEAST_READ:
+            self.transport.abort()
+        else:
+            self._watch(left)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -56,7 +78,10 @@ class Connection(H11Protocol):
 
     def _give_up(self) -> None:
         if self.cycle is None or self.cycle.response_complete:  # else a request is being answered
-            self.transport.close()
+            if self.transport.get_write_buffer_size():
+                self.transport.abort()  # a mere end would wait until the rest is read
+            else:
+                self.transport.close()
 
 
 class Server(uvicorn.Server):

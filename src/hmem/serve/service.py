@@ -3,6 +3,7 @@
 questions   one thread, the only one that uses the knowledge base and so its lock (hmem.serve.batching)
 reads       a few threads and a store of their own, so that they wait neither for the model nor for writes
 writes      one thread and one store, in the order in which they come
+the past    one thread and one store, for what listeners have missed, which may be all there is
 """
 
 import asyncio
@@ -74,6 +75,7 @@ class Service:
         # The writer first: it brings a file of an older version up to date.
         self.writer = Store.open(path) if settings.writable else None
         self.store = Store.open(path, read_only=True)
+        self.past = Store.open(path, read_only=True)
         self.kb = KnowledgeBase.open(path, read_only=True, device=settings.device)
         if self.store.is_frozen:
             unseen = "what others write there is not seen until the server is started again"
@@ -83,6 +85,7 @@ class Service:
         self.model_changed: Callable[[], object] = lambda: None  # called when it is another, in any thread
         self._readers = ThreadPoolExecutor(READERS, "hmem-read")
         self._writers = ThreadPoolExecutor(1, "hmem-write")
+        self._historians = ThreadPoolExecutor(1, "hmem-past")
         self._reads = self._writes = 0
         self.batcher = Batcher(
             self.kb, window=settings.window, most_waiting=settings.most_waiting, observe=self.metrics.batch
@@ -99,13 +102,15 @@ class Service:
 
     def close(self) -> None:
         is_idle = self.batcher.close(PATIENCE)
-        self._readers.shutdown(cancel_futures=True)
+        for readers in (self._readers, self._historians):
+            readers.shutdown(cancel_futures=True)
         self._writers.shutdown()  # what was accepted is written
         if is_idle:
             self.kb.close()
         else:
             logger.warning("a question was still being answered and is given up")
         self.store.close()
+        self.past.close()
         if self.writer is not None:
             self.writer.close()
 
@@ -128,6 +133,10 @@ class Service:
             return await self._wait(self._readers.submit(function))
         finally:
             self._reads -= 1
+
+    async def look_back(self, function: Callable[[], T]) -> T:
+        """What a function finds in `past`; at most as many wait for it as there may be listeners."""
+        return await self._wait(self._historians.submit(function))
 
     async def write(self, function: Callable[[Store], T]) -> T:
         """What a function does to the store. Once begun it is finished, even if its caller has given up."""

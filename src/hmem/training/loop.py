@@ -1,6 +1,7 @@
 """Training: withhold a fact, ask for it from both ends, and step towards the answer."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import Hint, NonFiniteError
+from hmem.errors import CheckpointError, Hint, NonFiniteError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
@@ -22,6 +23,7 @@ from hmem.model.placing import fit_placing
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.absence import fit_absence
+from hmem.training.allocation import kept_memory
 from hmem.training.batches import Batches
 from hmem.training.loss import loss_function
 from hmem.training.schedule import rate
@@ -30,6 +32,8 @@ from hmem.training.state import State
 
 CHECKPOINT_MINUTES = 5.0
 MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
+SETBACK = 0.3  # what a setback leaves of the learning rate
+LEAST_RATE = 0.01  # of it, from which on there is no further try
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
 
 
@@ -46,6 +50,7 @@ class Progress:
     seconds: float
     best: float | None  # the best validation metric so far
     validated: float | None = None  # the metric just measured, if it was
+    note: str | None = None  # what happened that a person should know
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +69,7 @@ class Hooks:
     validate: Callable[[Network], float] | None = None  # a metric to be raised, usually the validation MRR
     progress: Callable[[Progress], None] | None = None
     checkpoint: Callable[[State], None] | None = None
+    improved: Callable[[Network, float], None] | None = None  # told of the weights with the best metric so far
     stop: Callable[[], bool] | None = None  # asked after each step
 
 
@@ -83,7 +89,7 @@ def train(
     looks.
     """
     run = _Run(config, triples, num_entities, num_relations, torch.device(device), hooks or Hooks(), resume)
-    with matmul_precision(config.training.precision):
+    with matmul_precision(config.training.precision), kept_memory():
         return run.go()
 
 
@@ -124,36 +130,44 @@ class _Run:
         self.started = time.perf_counter() - self.state.seconds
         self.saved = time.perf_counter()
         self.speed = Speedometer()
+        self.parts = 1  # in which a batch is worked on, one after the other
+        self.first = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     def go(self) -> Outcome:
         """Step until there is a reason to stop; the best weights are kept, and what needs them is fitted."""
         state = self.state
         is_resumed = state.seconds > 0  # otherwise the weights are those to begin with
         if state.weights and not is_resumed and self.hooks.validate is not None:
-            state.record(self.hooks.validate(self.model), self.model)  # so that training makes nothing worse
-            self._tell(state.last_metric)
+            self._validate(self.hooks.validate)  # so that training makes nothing worse
         reason = self._reason_to_stop()
         while reason is None:
             loss = self._step(self.batches.at(state.step))
             state.step += 1
             reason = self._reason_to_stop()
-            if state.step % LOG_EVERY == 0 or state.step % self.batches.per_epoch == 0 or reason is not None:
-                state.loss = self._look(loss)
-                self._tell()
             # The last step is judged even if the run is interrupted there: one that resumes has no step left to do it.
-            is_due = state.step % self.look_every == 0
-            if self.hooks.validate is not None and (is_due or self._share() >= 1):
-                state.record(self.hooks.validate(self.model), self.model)
-                self._tell(state.last_metric)
+            is_due = state.step % self.look_every == 0 or self._share() >= 1
+            if state.step % LOG_EVERY == 0 or state.step % self.batches.per_epoch == 0 or is_due or reason is not None:
+                self._look(loss)
+            if self.hooks.validate is not None and is_due:
+                self._validate(self.hooks.validate)
                 reason = reason or self._reason_to_stop()
             if time.perf_counter() - self.saved > 60 * CHECKPOINT_MINUTES:
                 self._checkpoint()
-        self._checkpoint()
+        self._checkpoint(is_all_there_is=reason == "interrupted")
         best = state.best_metric if reason == "interrupted" else self._finish()
         if isinstance(self.model, HMem):
             fit_placing(self.model, self.graph, self.training.seed)
         epochs = state.step / self.batches.per_epoch
         return Outcome(model=self.model.eval(), best=best, epochs=epochs, seconds=state.seconds, stopped=reason)
+
+    def _validate(self, validate: Callable[[Network], float]) -> None:
+        """Measure the model, and remember it if it is the best so far."""
+        metric = validate(self.model)
+        is_best = self.state.best_metric is None or metric > self.state.best_metric
+        self.state.record(metric, self.model)
+        self._tell(metric)
+        if is_best and self.hooks.improved is not None:
+            self.hooks.improved(self.model, metric)
 
     def _finish(self) -> float | None:
         """Take the best weights and fit the null slots to them; returns the validation metric they reach."""
@@ -164,27 +178,64 @@ class _Run:
         return self.state.best_metric
 
     def _step(self, query: Query) -> Float[Tensor, ""]:
-        """Answer a batch of questions, and step down the gradient of the loss."""
+        """Answer a batch of questions, and step down the gradient of the loss.
+
+        Where a batch does not fit into the memory of the device, it is worked on in parts.
+        """
         self.model.train()
-        loss = self.loss(query, Noise(self.training.seed, self.state.step, self.device))
         for group in self.optimizer.param_groups:
-            group["lr"] = group["full_rate"] * rate(self._share())
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+            group["lr"] = group["full_rate"] * rate(self._share()) * self.state.rate_left
+        while True:
+            try:
+                loss = self._gradient(query)
+                break
+            except torch.OutOfMemoryError:
+                if 2 * self.parts > len(query):
+                    raise
+            self.parts *= 2
+            self._tell(note=f"out of memory: each batch is worked on in {self.parts} parts from now on")
         if isinstance(self.model, Propagation):
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), MOST_GRADIENT)
         self.optimizer.step()
         return loss.detach()
 
-    def _look(self, loss: Float[Tensor, ""]) -> float:
-        """The loss as a number, and a word if anything has gone wrong since the last look."""
+    def _gradient(self, query: Query) -> Float[Tensor, ""]:
+        """The loss of a batch, whose gradient is then in the parameters."""
+        self.optimizer.zero_grad(set_to_none=True)
+        size = -(-len(query) // self.parts)
+        total = torch.zeros((), device=self.device)
+        for low in range(0, len(query), size):
+            part = query.part(slice(low, low + size)) if self.parts > 1 else query
+            loss = self.loss(part, Noise(self.training.seed, self.state.step, self.device))
+            share = loss * (len(part) / len(query)) if self.parts > 1 else loss
+            share.backward()  # type: ignore[no-untyped-call]
+            total = total + share.detach()
+        return total
+
+    def _look(self, loss: Float[Tensor, ""]) -> None:
+        """Look at the loss, and at whether anything has gone wrong since the last look."""
         value = float(loss)
         if not np.isfinite(value):
-            hint = Hint(text=f"try a lower learning_rate (now {self.training.learning_rate})")
-            raise NonFiniteError(f"the loss is {value} after {self.state.step} steps", found=value, hint=hint)
+            self._go_back(value)
+            return
+        self.state.loss = value
+        self._tell()
         if isinstance(self.model, HMem) and self.model.completion.last_report is not None:
             warn_if_unconverged(self.model.completion.last_report)
-        return value
+
+    def _go_back(self, loss: float) -> None:
+        """Go on from the last good weights with a lower rate; an error if that has not helped a few times."""
+        state, full = self.state, self.training.learning_rate
+        problem = f"the loss is {loss} after {state.step} steps"
+        if state.rate_left < LEAST_RATE:
+            now = full * state.rate_left
+            hint = Hint(text=f"try a lower learning_rate (it was {full}, and {now:.2g} in the end)")
+            raise NonFiniteError(problem, found=loss, hint=hint)
+        self.model.load_state_dict(state.best_weights or self.first)
+        self.optimizer = make_optimizer(self.model, self.training)
+        state.rate_left *= SETBACK
+        best = "the best weights" if state.best_weights is not None else "the first weights"
+        self._tell(note=f"{problem}: back to {best}, and on with a learning rate of {full * state.rate_left:.2g}")
 
     def _share(self) -> float:
         """How much of the run is over, by steps or by the clock, whichever is further."""
@@ -203,13 +254,18 @@ class _Run:
             return None
         return "done" if self.state.step >= self.num_steps else "time"
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, is_all_there_is: bool = False) -> None:
         self.saved = time.perf_counter()
         self.state.seconds = self.saved - self.started
         if self.hooks.checkpoint is not None:
-            self.hooks.checkpoint(self.state.captured(self.model, self.optimizer))
+            try:
+                self.hooks.checkpoint(self.state.captured(self.model, self.optimizer))
+            except CheckpointError as error:  # a full disk, for one; the run can go on
+                if is_all_there_is:
+                    raise
+                warnings.warn(f"the training goes on, but its state is not saved: {error}", stacklevel=2)
 
-    def _tell(self, validated: float | None = None) -> None:
+    def _tell(self, validated: float | None = None, note: str | None = None) -> None:
         if self.hooks.progress is None:
             return
         self.hooks.progress(
@@ -223,6 +279,7 @@ class _Run:
                 seconds=time.perf_counter() - self.started,
                 best=self.state.best_metric,
                 validated=validated,
+                note=note,
             )
         )
 

@@ -61,9 +61,11 @@ def make_optimizer(model: Network, training: TrainingConfig) -> torch.optim.Opti
     """
     rate, decay = training.learning_rate, training.weight_decay
     if isinstance(model, Propagation):
-        groups: list[dict[str, Any]] = [
-            {"params": [each for each in model.parameters() if each.requires_grad], "full_rate": rate}
-        ]
+        if model.learned is not None and model.computed is not None:
+            # Computing role vectors anew in each step takes half the time on a CPU, and the table can learn the rest.
+            model.computed.requires_grad_(model.device.type == "cuda")
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        groups: list[dict[str, Any]] = [{"params": trained, "full_rate": rate}]
         return torch.optim.AdamW(groups, lr=rate, weight_decay=decay, fused=True)
     channels = [channel for channel in (model.exact, model.paths) if channel is not None]
     exact = [parameter for channel in channels for parameter in channel.parameters()]

@@ -25,6 +25,7 @@ class State:
     best_metric: float | None = None
     last_metric: float | None = None
     looks_without_gain: int = 0
+    rate_left: float = 1.0  # of the learning rate, after setbacks
     best_weights: Weights | None = None
     weights: Weights = field(default_factory=dict)
     moments: dict[str, Tensor] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class State:
         return cls(**counters, best_weights=best or None, weights=part("weights/"), moments=part("moments/"))
 
 
-COUNTERS = ("step", "seconds", "loss", "best_metric", "last_metric", "looks_without_gain")
+COUNTERS = ("step", "seconds", "loss", "best_metric", "last_metric", "looks_without_gain", "rate_left")
 OLD_COUNTERS = {"best_figure": "best_metric", "last_figure": "last_metric"}  # in states of earlier versions
 
 

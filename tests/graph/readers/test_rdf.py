@@ -144,7 +144,7 @@ def test_iris_have_a_meaning_for_rdf_alone(write: Write) -> None:
         ("a.nt", NT + "<http://ex/a> <http://ex/r>\n", ":3: not valid N-Triples: line jumps are not allowed"),
         ("a.ttl", "@prefix e: <http://ex/> .\ne:a e:r ex:b .", ":2: not valid Turtle: "),
         ("a.ttl", "<a> <b> <c> .", ":1: not valid Turtle: No scheme found in an absolute IRI"),
-        ("a.rdf", "<rdf:RDF", ": not valid RDF/XML: "),
+        ("a.rdf", "<rdf:RDF", ":1: not valid RDF/XML: unclosed token"),
         ("a.jsonld", "{", ":1: not valid JSON-LD: "),
         ("a.jsonld", '{"@context": "http://schema.org/"}', ": not valid JSON-LD: "),
         ("a.nt", "# nothing\n", ": expected triples, found none"),

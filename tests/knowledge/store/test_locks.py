@@ -23,7 +23,7 @@ from hmem.knowledge.store.as_dataset import is_knowledge_base
 from hmem.knowledge.store.store import Store
 from hmem.reproduction.results import append_line, read_lines
 from tests.cli.conftest import Command, command, here  # noqa: F401
-from tests.knowledge.stores import DOG, WOLF, finish, start
+from tests.knowledge.stores import DOG, PAW, WOLF, by_name, finish, start
 
 HELD = """
 import fcntl, sys
@@ -195,3 +195,19 @@ def test_no_command_ends_the_locks_of_a_base_that_this_process_has_open(
     assert_locked(store.path)
     assert len(store.triples()) >= 1
     assert store.check() == []
+
+
+def test_a_shared_memory_file_that_was_removed_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "zoo.kb"
+    with Store.create(path) as first:
+        first.add([WOLF])
+        path.with_name("zoo.kb-shm").unlink()
+        with Store.open(path) as second:
+            second.add([DOG])
+            with pytest.raises(StoreError, match=r"-shm.* was removed while"):
+                first.add([PAW])
+        with pytest.raises(StoreError, match=r"-shm.* was removed while"):
+            first.triples()
+    with Store.open(path) as store:
+        assert set(by_name(store)) == {WOLF, DOG}
+        assert store.check() == []

@@ -65,10 +65,11 @@ def _encode(piece: pa.Array, role: str, where: Place) -> pa.Array:
         raise where.error(f"expected text or integers as {role}, found {kind}")
     try:
         if pa.types.is_dictionary(piece.type):
-            values = _as_string(piece.dictionary).take(piece.indices)
-        else:  # these two have no dictionary encoding of their own
-            values = _as_string(piece) if str(kind) in ("string_view", "null") else piece
-        encoded = values.dictionary_encode()
+            used = piece.indices.dictionary_encode()
+            encoded = _as_string(piece.dictionary).take(used.dictionary).dictionary_encode()
+            return pa.DictionaryArray.from_arrays(encoded.indices.take(used.indices), encoded.dictionary)
+        # these two have no dictionary encoding of their own
+        encoded = (_as_string(piece) if str(kind) in ("string_view", "null") else piece).dictionary_encode()
         return pa.DictionaryArray.from_arrays(encoded.indices, _as_string(encoded.dictionary))
     except pa.ArrowException as error:
         raise where.error(f"expected UTF-8 text as {role}: {error}") from None

@@ -11,6 +11,8 @@ from hmem.errors import DataError
 from hmem.graph.readers.files import BUFFER, open_file
 
 CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+# Text shrinks to a third or a thirtieth. What shrinks to less than a hundredth may never end when it is unpacked.
+FREE, MOST_GROWTH = 1 << 26, 100  # bytes before that counts, and times
 _MAGIC = {
     "gzip": re.compile(rb"\x1f\x8b"),
     "bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),  # the second ending is that of an empty file
@@ -48,6 +50,7 @@ class _Decompressed(io.RawIOBase):
         self._stream = bz2.BZ2File(file) if codec == "bz2" else pa.CompressedInputStream(file, codec)
         self._path = path
         self._codec = codec
+        self._unpacked = 0
 
     def readable(self) -> bool:
         return True
@@ -57,6 +60,10 @@ class _Decompressed(io.RawIOBase):
             data = self._stream.read(len(buffer))
         except (OSError, EOFError, pa.ArrowException) as error:
             raise DataError(f"the {self._codec} data is corrupt or cut short: {error}", path=self._path) from None
+        self._unpacked += len(data)
+        if self._unpacked > FREE + MOST_GROWTH * self._file.tell():
+            problem = f"it becomes more than {MOST_GROWTH} times as long when it is unpacked"
+            raise DataError(problem, path=self._path, hint="if it is what you expect, unpack it yourself")
         buffer[: len(data)] = data
         return len(data)
 

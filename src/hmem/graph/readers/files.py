@@ -9,7 +9,7 @@ from typing import Any
 
 from hmem.errors import DataError
 from hmem.graph.name_search import closest
-from hmem.sqlite_files import open_plain
+from hmem.sqlite_files import note_input, open_plain
 
 BUFFER = 1 << 20  # bytes per read
 
@@ -37,6 +37,7 @@ def open_file(path: Path) -> io.BufferedReader:
         if not stat.S_ISREG(mode):
             problem = "{path} is a pipe or a device; expected a file, so save its content to one first"
             raise DataError(problem, path=path)
+        note_input(path)
         return io.BufferedReader(open_plain(path), BUFFER)
     except FileNotFoundError:
         raise missing(path) from None

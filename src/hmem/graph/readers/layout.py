@@ -13,6 +13,8 @@ from hmem.graph.readers.rows import TextRow, fields_by, rows, split
 # What may separate the fields, by kind of file; the first is assumed where the first row does not tell.
 _CANDIDATES = {"tsv": "\t", "csv": ",;|\t", "txt": "\t,;| "}
 
+MOST_COLUMNS = 10_000
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Layout:
@@ -37,6 +39,9 @@ def find_layout(path: Path, kind: str, delimiter: str | None, header: bool | Non
         first = next((row for row in rows(lines, delimiter, quoted) if not row.blank), None)
         if first is None:
             raise DataError(path=path, expected="rows of head, relation and tail", found="an empty file")
+        if len(first.fields) > MOST_COLUMNS:
+            found = f"{len(first.fields):,} fields in the first row"
+            raise Place(path, first.number).error(expected=f"at most {MOST_COLUMNS:,} columns", found=found)
         has_header = heading(first.fields) is not None if header is None else header
         return Layout(
             delimiter=delimiter,

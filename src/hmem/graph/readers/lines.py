@@ -6,8 +6,10 @@ from pathlib import Path
 
 from hmem.errors import DataError
 from hmem.graph.readers.compression import open_bytes
+from hmem.graph.readers.files import BUFFER
 
 BOM = b"\xef\xbb\xbf"
+LONGEST = 1 << 24  # bytes of a line, of a row in quotes, or of a literal; pyoxigraph has the same limit
 _NOT_TEXT = {
     b"\x89PNG": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
@@ -52,7 +54,7 @@ class Lines:
         self.path = path
         self.number = number  # of the line read last, counted from 1
         self.offset = 0  # bytes read
-        self._lines = (line for chunk in stream for line in chunk.splitlines(keepends=True))
+        self._lines = self._split(stream)
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -69,6 +71,20 @@ class Lines:
             byte = f"byte {error.start + 1} of the line is 0x{line[error.start]:02x}"
             problem = f"{byte}, which is not UTF-8; expected UTF-8 text"
             raise DataError(problem, path=self.path, line=self.number) from None
+
+    def _split(self, stream: io.BufferedReader) -> Iterator[bytes]:
+        rest = b""
+        while chunk := stream.readline(BUFFER):
+            *whole, rest = (rest + chunk).splitlines(keepends=True)
+            yield from whole
+            if rest.endswith(b"\n"):  # else it may go on, if only by the second half of CRLF
+                yield rest
+                rest = b""
+            elif len(rest) > LONGEST:
+                found = f"more than {LONGEST:,} bytes without a line break"
+                raise DataError(path=self.path, line=self.number + 1, expected="lines of text", found=found)
+        if rest:
+            yield rest
 
 
 def _nul(path: Path, number: int) -> DataError:

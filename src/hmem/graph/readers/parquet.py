@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from hmem.graph.readers.arrow import choose_columns, three_columns
 from hmem.graph.readers.columns import Columns
-from hmem.graph.readers.compression import open_bytes
+from hmem.graph.readers.compression import FREE, MOST_GROWTH, open_bytes
 from hmem.graph.readers.files import Place
 
 
@@ -17,12 +17,22 @@ def read_parquet(path: Path, columns: Columns | None) -> pa.Table:
     with open_bytes(path) as stream:
         source = stream if stream.seekable() else pa.BufferReader(stream.read())
         try:
-            with pq.ParquetFile(source) as file:
+            # What the file has once for many rows is kept so, however long it is.
+            every = pq.read_schema(source).names
+            with pq.ParquetFile(source, read_dictionary=every) as file:
                 names = file.schema_arrow.names
                 if len(set(names)) < len(names):  # the file is read by column name
                     raise place.error(expected="columns with different names", found=", ".join(names))
+                _refuse_bomb(file.metadata, path.stat().st_size, place)
                 chosen = [names[position] for position in choose_columns(names, columns, place)]
                 table = file.read(columns=chosen)
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise place.error(f"not a sound Parquet file: {error}") from None
+            raise place.error(f"not a sound Parquet file: {' '.join(str(error).split())}") from None
     return three_columns(table, chosen, place)
+
+
+def _refuse_bomb(metadata: pq.FileMetaData, size: int, place: Place) -> None:
+    """A repeated value takes no room in the file, so that a few bytes can stand for any number of rows."""
+    unpacked = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    if max(unpacked, 16 * metadata.num_rows) > FREE + MOST_GROWTH * size:
+        raise place.error(f"it becomes more than {MOST_GROWTH} times as long when it is unpacked")

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from hmem.errors import ConfigError, DataError, Hint
 from hmem.graph.readers.files import BUFFER
-from hmem.graph.readers.lines import open_text
+from hmem.graph.readers.lines import LONGEST, open_text
 from hmem.graph.readers.rdf_names import TermNames
 from hmem.graph.readers.table import table_of_ids
+from hmem.graph.readers.xml_limits import LimitedXml
 
 # The name that pyoxigraph has for each format, by suffix.
 RDF_FORMATS = {
@@ -49,7 +50,7 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
     prefixes: dict[str, str] = {}
     with open_text(path) as stream:
         try:
-            parser = oxigraph.parse(stream, format=kind)
+            parser = oxigraph.parse(LimitedXml(stream, path) if kind.name == "RDF/XML" else stream, format=kind)
             for quad in parser:
                 heads.append(ids.setdefault(quad.subject, len(ids)))
                 relations.append(ids.setdefault(quad.predicate, len(ids)))
@@ -60,6 +61,10 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
         except SyntaxError as error:
             problem = f"not valid {kind.name}: {_PLACE.sub('', error.msg)}"
             raise DataError(problem, path=path, line=error.lineno) from None
+        except MemoryError:  # how pyoxigraph says that its buffer is full
+            raise DataError(
+                path=path, expected="literals of ordinary size", found=f"more than {LONGEST:,} bytes"
+            ) from None
     if not heads:
         raise DataError(path=path, expected="triples", found="none")
     chosen = TermNames(prefixes if iris == "short" else None)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hmem.graph.readers.files import Place
-from hmem.graph.readers.lines import Lines
+from hmem.graph.readers.lines import LONGEST, Lines
 
 _NAMED_DELIMITERS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "pipe", " ": "space"}
 
@@ -71,6 +71,7 @@ def _split_quoted(line: str, lines: Lines, delimiter: str) -> list[str]:
 def _quoted_field(line: str, lines: Lines, position: int, number: int) -> tuple[str, str, int]:
     """The field whose text begins at `position`, the line on which it ends, and the position after its quote."""
     parts: list[str] = []
+    begun = lines.offset
     while True:
         end = line.find('"', position)
         if end < 0:  # the field goes on in the next line
@@ -78,6 +79,10 @@ def _quoted_field(line: str, lines: Lines, position: int, number: int) -> tuple[
             following = next(lines, None)
             if following is None:
                 raise Place(lines.path, number).error("a quote is opened in this row and never closed")
+            if lines.offset - begun > LONGEST:
+                raise Place(lines.path, number).error(
+                    f"a quoted field has more than {LONGEST:,} bytes; is a quote missing?"
+                )
             line, position = following, 0
         elif line.startswith('"', end + 1):
             parts.append(line[position : end + 1])

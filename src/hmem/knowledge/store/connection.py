@@ -16,7 +16,7 @@ from hmem.errors import Hint, StoreError
 from hmem.knowledge.store.errors import damage, explained, refuse_what_is_no_store
 from hmem.knowledge.store.schema import migrate, refuse_other_files
 
-BUSY_SECONDS = 10.0  # how long a write waits for that of another process
+BUSY_SECONDS = 60.0  # how long a write waits for that of another process, which may be an import of millions
 CACHE_MIB = 64
 SETTINGS = (
     "PRAGMA synchronous = FULL",  # what has been acknowledged survives a power cut
@@ -42,6 +42,7 @@ class Connection:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self.file = connection.registration.file
+        self._shared = self._shared_memory()
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> "Connection":
@@ -87,6 +88,7 @@ class Connection:
                 connection.execute(f"PRAGMA foreign_keys = {not trusted:d}")
             with self._transaction("BEGIN IMMEDIATE") as connection:
                 yield connection
+            self._open()  # and what was written is where others look for it
 
     def rewrite(self) -> None:
         """Fold the write-ahead log into the file, and leave out what is unused."""
@@ -126,7 +128,15 @@ class Connection:
             raise StoreError("{path} is closed; open it again", path=self.path)
         if sqlite_files.file_id(self.path) != self.file:
             raise _moved(self.path)
+        if self._shared_memory() != self._shared:
+            problem = "{path}-shm, by which its users know of each other, was removed while {path} was open"
+            hint = "what was written last may be missing: end all processes that use it, and see hmem kb check"
+            raise StoreError(problem, path=self.path, hint=hint)
         return self._connection
+
+    def _shared_memory(self) -> sqlite_files.FileId | None:
+        """Which file the processes that have this one open share; it stays the same as long as any of them has."""
+        return None if self.is_frozen else sqlite_files.file_id(self.path.with_name(self.path.name + "-shm"))
 
 
 @contextmanager

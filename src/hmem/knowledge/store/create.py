@@ -16,7 +16,6 @@ from hmem.knowledge.store.errors import explained
 from hmem.knowledge.store.schema import APPLICATION_ID, install
 
 APPLICATION_ID_AT = 68  # where the header has it
-LEFTOVER_AFTER = 24 * 3600  # seconds
 
 
 @contextmanager
@@ -135,7 +134,7 @@ def _remove_leftovers(path: Path) -> None:
     """What processes that were killed had begun to build; those still at work have written to theirs lately."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.new*"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > LEFTOVER_AFTER:
+            if time.time() - left.stat().st_mtime > sqlite_files.LEFTOVER_AFTER:
                 left.unlink()
 
 

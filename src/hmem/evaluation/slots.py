@@ -1,0 +1,284 @@
+"""Is there an answer that is not stored yet? How likely that is, by the role and by what is stored of the entity.
+
+A slot is an entity and a role, with the answers that are stored there. Withholding shows how often a slot lacks one.
+Of a role, N_n entities have n answers. To withhold any one fact of those with n + 1 leaves n stored and one missing, in
+(n + 1)·N_{n+1} ways, and N_n entities have n and miss none: a role that never has two answers lacks none where it has
+one. For an empty slot the question is whether entities of its kind have the role at all: of those that share a role c
+with it, how many have q? The best such c speaks.
+
+These counts, how good the best answer is and how many facts the entity has are weighed by logistic regression, apart
+for filled and for empty slots, and isotonic regression makes probabilities of the sums. Both are fitted to slots of the
+training graph, of which validation tells whether an answer is missing. Some of the others lack a test fact: which ones
+is not looked at, but how many there must be is, and so many do not count as complete. A graph that lacks more than was
+withheld for validation lacks more than these probabilities say.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from hmem.evaluation.isotonic import Steps, isotonic
+from hmem.graph.neighborhoods import Neighborhoods
+
+BUCKETS = 10  # of numbers of stored answers: 0, 1, 2–3, 4–7, …
+WITHHELD = 0.05  # of the facts, when filled slots are counted
+PRIOR = 2.0  # slots of the average role that are added to those of each role
+KINDS = 12  # roles that speak for each role, at most
+KIND_PRIOR = 1.0  # entities of no kind in particular, added to those with a role
+ENTITIES = 20_000  # of which kinds are counted
+LEAST_ODDS, MOST_ODDS = -12.0, 8.0  # of the best answer
+RIDGE = 1.0
+MOST_SURE = 0.98
+STEPS = 30
+
+
+class Counted(NamedTuple):
+    """What the stored facts say of the roles of a graph."""
+
+    filled: Float[np.ndarray, "R2 buckets"]  # log odds that a slot with so many answers lacks one
+    others: Int[np.ndarray, "R2 kinds"]  # the roles c that speak best for each role
+    share: Float[np.ndarray, "R2 kinds"]  # of the entities with c, those that have the role as well
+    base: Float[np.ndarray, " R2"]  # the same of all entities
+
+
+class Slot(NamedTuple):
+    """Some slots, by what an estimate takes into account."""
+
+    is_filled: Bool[np.ndarray, " n"]
+    odds: Float[np.ndarray, " n"]  # by the counts
+    lead_log_p: Float[np.ndarray, " n"]  # of the best answer that is not stored
+    degree: Int[np.ndarray, " n"]  # how many facts the entity has
+
+    def matrix(self) -> Float[np.ndarray, "n 4"]:
+        """A row of numbers for each slot: 1, the odds by the counts, those of the best answer, the degree."""
+        log_p = np.clip(np.nan_to_num(self.lead_log_p, nan=LEAST_ODDS), LEAST_ODDS, -np.exp(-MOST_ODDS))
+        lead = np.clip(log_p - np.log1p(-np.exp(log_p)), LEAST_ODDS, MOST_ODDS)
+        return np.stack([np.ones(len(lead)), self.odds, lead, np.log1p(self.degree)], axis=1)
+
+
+class Estimate(NamedTuple):
+    """A sum of what speaks for it, and what share of the slots with such a sum lack an answer."""
+
+    coefficients: Float[np.ndarray, " 4"]
+    steps: Steps
+
+    def __call__(self, slots: Float[np.ndarray, "n 4"]) -> Float[np.ndarray, " n"]:
+        return self.steps(slots @ self.coefficients)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Slots:
+    """P(an answer is missing), for filled and for empty slots."""
+
+    counted: Counted
+    filled: Estimate
+    empty: Estimate
+
+    @property
+    def num_roles(self) -> int:
+        return len(self.counted.base)
+
+    def missing(self, slots: Slot) -> Float[np.ndarray, " n"]:
+        """The probability that each slot lacks an answer."""
+        matrix = slots.matrix()
+        return np.where(slots.is_filled, self.filled(matrix), self.empty(matrix))
+
+    def to_dict(self) -> dict[str, Any]:
+        counted = {name: part.tolist() for name, part in self.counted._asdict().items()}
+        estimates = {"filled": self.filled, "empty": self.empty}
+        return {
+            "counted": counted,
+            **{
+                name: {"coefficients": each.coefficients.tolist(), "steps": each.steps.to_dict()}
+                for name, each in estimates.items()
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "Slots":
+        parts = {name: np.array(part) for name, part in saved["counted"].items()}
+        counted = Counted(**parts)
+        roles = len(counted.base)
+        if counted.filled.shape != (roles, BUCKETS) or counted.others.shape != counted.share.shape:
+            raise ValueError(f"counts of {roles} roles with shapes {counted.filled.shape}, {counted.others.shape}")
+        estimates = {
+            name: Estimate(np.array(saved[name]["coefficients"], dtype=float), Steps.from_dict(saved[name]["steps"]))
+            for name in ("filled", "empty")
+        }
+        if any(each.coefficients.shape != (4,) for each in estimates.values()):
+            raise ValueError("an estimate has four coefficients")
+        return cls(counted=counted, **estimates)
+
+
+def count(graph: Neighborhoods, seed: int = 0) -> Counted:
+    """What the facts of a graph say of its roles; rounded, as a file keeps it."""
+    others, share, base = _kinds(graph, seed)
+    return Counted(np.round(_filled_odds(graph), 4), others, np.round(share, 4), np.round(base, 6))
+
+
+def share_of_kind(counted: Counted, graph: Neighborhoods, entity: int, role: int) -> float:
+    """Of the entities that have a role which this one has, how many have another role; by the role that says most."""
+    present = np.zeros(len(counted.base), dtype=bool)
+    present[graph.edges_of(entity)[0]] = True
+    return float(_share(counted, present, np.array([role]))[0])
+
+
+def describe(
+    counted: Counted,
+    graph: Neighborhoods,
+    entities: Int[np.ndarray, " n"],
+    roles: Int[np.ndarray, " n"],
+    lead_log_p: Float[np.ndarray, " n"],
+    withheld: Bool[np.ndarray, " n"] | None = None,
+) -> Slot:
+    """The slots of these entities and roles, each without one of its stored answers where that is `withheld`."""
+    stored, odds, degree = (np.empty(len(entities), dtype=kind) for kind in (np.int64, np.float64, np.int64))
+    order = np.argsort(entities, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(entities[order])) + 1):
+        if not len(places):
+            continue
+        counts = np.bincount(graph.edges_of(int(entities[places[0]]))[0], minlength=len(counted.base))
+        degree[places] = counts.sum()
+        asked = roles[places]
+        stored[places] = counts[asked]
+        odds[places] = _log_odds(_share(counted, counts > 0, asked))
+    if withheld is not None:
+        stored, degree = stored - withheld, degree - withheld
+    is_filled = stored > 0
+    return Slot(is_filled, np.where(is_filled, counted.filled[roles, _bucket(stored)], odds), lead_log_p, degree)
+
+
+def fit(
+    counted: Counted,
+    slots: Slot,
+    is_missing: Bool[np.ndarray, " n"],
+    weights: Float[np.ndarray, " n"],
+    seen: float = 1.0,
+) -> Slots | None:
+    """Estimates for slots of which some are seen to lack an answer; None if there is one kind of slot only.
+
+    `seen` is the share of those that lack one of which this is seen.
+    """
+    estimates = []
+    for kind in (slots.is_filled, ~slots.is_filled):
+        if not kind.any():
+            return None
+        found = estimate(slots.matrix()[kind], is_missing[kind], weights[kind])
+        estimates.append(found._replace(steps=without_unseen(found.steps, seen)))
+    return Slots(counted=counted, filled=estimates[0], empty=estimates[1])
+
+
+def estimate(
+    matrix: Float[np.ndarray, "n 4"], is_missing: Bool[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
+) -> Estimate:
+    """Weighted logistic regression, then isotonic steps over its sums.
+
+    Neither higher odds nor a better best answer makes it less likely that an answer is missing: what would say so, by
+    accident, is left out.
+    """
+    used = np.ones(4, dtype=bool)
+    beta = _regression(matrix, is_missing, weights, used)
+    while (falling := used & (beta < 0) & [False, True, True, False]).any():
+        used &= ~falling
+        beta = _regression(matrix, is_missing, weights, used)
+    beta = np.round(beta, 6)
+    return Estimate(beta, isotonic(matrix @ beta, is_missing, weights))
+
+
+def without_unseen(steps: Steps, seen: float) -> Steps:
+    """The share of slots that lack an answer among those that are seen to and those that are complete.
+
+    Where p of the slots are seen to lack one, p / seen do, and 1 − p / seen are complete.
+    """
+    complete = np.maximum(1 - steps.values / seen, 0.0)
+    return replace(steps, values=np.minimum(steps.values / (steps.values + complete), MOST_SURE))
+
+
+def _regression(
+    matrix: Float[np.ndarray, "n 4"],
+    is_missing: Bool[np.ndarray, " n"],
+    weights: Float[np.ndarray, " n"],
+    used: Bool[np.ndarray, " 4"],
+) -> Float[np.ndarray, " 4"]:
+    """Logistic regression on some of the columns, by Newton's method; the coefficients of the others are 0."""
+    matrix = matrix * used
+    mean = np.average(is_missing, weights=weights, keepdims=True)
+    beta = np.array([_log_odds(mean)[0], 0.0, 0.0, 0.0])
+    weights = weights * (len(weights) / weights.sum())
+    ridge = RIDGE * np.diag([0.0, 1.0, 1.0, 1.0])
+    for _ in range(STEPS):
+        p = 1 / (1 + np.exp(-np.clip(matrix @ beta, -30, 30)))
+        gradient = matrix.T @ (weights * (is_missing - p)) - ridge @ beta
+        curvature = (matrix * (weights * np.maximum(p * (1 - p), 1e-9))[:, None]).T @ matrix + ridge
+        step = np.linalg.solve(curvature + 1e-9 * np.eye(4), gradient)
+        beta = beta + step * min(1.0, 3.0 / max(1e-9, float(np.abs(step).max())))
+    chosen: Float[np.ndarray, " 4"] = beta * used
+    return chosen
+
+
+def _share(counted: Counted, present: Bool[np.ndarray, " R2"], roles: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """The share of the entities of a kind that have each role, where the kind is given by the roles they have.
+
+    A role that is not listed says less than any that is; without roles an entity is of no kind in particular.
+    """
+    base: Float[np.ndarray, " n"] = counted.base[roles]
+    if not present.any():
+        return base
+    speaks = np.where(present[counted.others[roles]], counted.share[roles], 0.0).max(1, initial=0.0)
+    share: Float[np.ndarray, " n"] = np.where(
+        speaks > 0, speaks, np.minimum(counted.share[roles].min(1, initial=1.0), base)
+    )
+    return share
+
+
+def _filled_odds(graph: Neighborhoods) -> Float[np.ndarray, "R2 buckets"]:
+    """Log odds that a slot with n answers lacks another, by withholding."""
+    keys, answers = np.unique(graph.owners * graph.num_roles + graph.roles, return_counts=True)
+    role = keys % graph.num_roles
+    complete = np.zeros((graph.num_roles, BUCKETS))
+    np.add.at(complete, (role, _bucket(answers)), 1.0)
+    lacking = np.zeros_like(complete)
+    several = answers > 1
+    np.add.at(lacking, (role[several], _bucket(answers[several] - 1)), WITHHELD * answers[several])
+    average = lacking.sum(0) + 0.5
+    average = average / (average + complete.sum(0) + 0.5)
+    share = (lacking + PRIOR * average) / (lacking + complete + PRIOR)
+    return _log_odds(share)
+
+
+def _kinds(
+    graph: Neighborhoods, seed: int
+) -> tuple[Int[np.ndarray, "R2 kinds"], Float[np.ndarray, "R2 kinds"], Float[np.ndarray, " R2"]]:
+    """For each role q the roles c with the highest P(q | c), those values, and P(q)."""
+    with_facts = np.flatnonzero(np.diff(graph.offsets) > 0)
+    chosen = np.random.default_rng(seed).permutation(with_facts)[:ENTITIES]
+    num_roles = graph.num_roles
+    together = np.zeros((num_roles, num_roles))
+    rows = max(1, 2**24 // num_roles)
+    for start in range(0, len(chosen), rows):
+        edges = graph.lookup(chosen[start : start + rows])
+        has = np.zeros((len(chosen[start : start + rows]), num_roles), dtype=np.float32)
+        has[edges.owner, edges.roles] = 1
+        together += has.T @ has
+    number = np.diag(together).copy()
+    base = number / max(1, len(chosen))
+    share = (together + KIND_PRIOR * base) / (number[:, None] + KIND_PRIOR)  # (c, q)
+    np.fill_diagonal(share, 0.0)
+    kinds = min(KINDS, num_roles)
+    others = np.argsort(-share, axis=0, kind="stable")[:kinds].T
+    return others, np.take_along_axis(share.T, others, axis=1), base
+
+
+def _bucket(stored: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    doublings = np.ceil(np.log2(np.maximum(stored, 0) + 1)).astype(np.int64)
+    bucket: Int[np.ndarray, " n"] = np.minimum(doublings, BUCKETS - 1)
+    return bucket
+
+
+def _log_odds(share: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    share = np.clip(share, 1e-6, 1 - 1e-6)
+    odds: Float[np.ndarray, "*shape"] = np.log(share / (1 - share))
+    return odds

@@ -1,0 +1,119 @@
+"""What the stored facts say of a role is what a loop counts, and the estimate finds what it was made from."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmem.evaluation.isotonic import Steps
+from hmem.evaluation.slots import (
+    BUCKETS,
+    KIND_PRIOR,
+    PRIOR,
+    WITHHELD,
+    Slot,
+    count,
+    describe,
+    estimate,
+    fit,
+    share_of_kind,
+    without_unseen,
+)
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.triples import as_triples
+from tests.laws import examples
+from tests.oracles_graph import Fact, SetGraph
+
+ENTITIES, RELATIONS = 8, 3
+ROLES = 2 * RELATIONS
+ENDS = st.integers(0, ENTITIES - 1)
+FACTS = st.lists(st.tuples(ENDS, st.integers(0, RELATIONS - 1), ENDS), min_size=1, max_size=60)
+
+
+def bucket(stored: int) -> int:
+    return min(stored.bit_length(), BUCKETS - 1)
+
+
+@given(FACTS)
+@examples(25)
+def test_the_counts_are_those_of_a_loop(facts: list[Fact]) -> None:
+    graph = SetGraph(facts, RELATIONS)
+    counted = count(Neighborhoods.build(as_triples(facts), ENTITIES, RELATIONS))
+    answers = np.array([[len(graph.answers(entity, role)) for role in range(ROLES)] for entity in range(ENTITIES)])
+    complete, lacking = np.zeros((2, ROLES, BUCKETS))
+    for entity, role in np.argwhere(answers).tolist():
+        stored = int(answers[entity, role])
+        complete[role, bucket(stored)] += 1
+        if stored > 1:  # each of them may be the one that is withheld
+            lacking[role, bucket(stored - 1)] += WITHHELD * stored
+    average = (lacking.sum(0) + 0.5) / (lacking.sum(0) + complete.sum(0) + 1)
+    share = (lacking + PRIOR * average) / (lacking + complete + PRIOR)
+    assert counted.filled == pytest.approx(np.log(share / (1 - share)), abs=1e-3)
+    has = answers[answers.sum(1) > 0] > 0
+    assert counted.base == pytest.approx(has.mean(0), abs=1e-5)
+    for role in range(ROLES):
+        for other, value in zip(counted.others[role].tolist(), counted.share[role].tolist(), strict=True):
+            with_other = has[has[:, other]]
+            expected = (with_other[:, role].sum() + KIND_PRIOR * has[:, role].mean()) / (len(with_other) + KIND_PRIOR)
+            assert value == pytest.approx(0.0 if other == role else expected, abs=1e-3)
+        assert (np.diff(counted.share[role]) <= 0).all()  # the best first
+
+
+def test_a_role_that_never_has_two_answers_lacks_none_where_it_has_one() -> None:
+    """Relation 0 gives each of 300 heads one tail, relation 1 two."""
+    facts = [(head, 0, 300) for head in range(300)] + [(head, 1, 301 + side) for head in range(300) for side in (0, 1)]
+    counted = count(Neighborhoods.build(as_triples(facts), 303, 2))
+    one = counted.filled[:, 1]
+    assert 1 / (1 + np.exp(-one[2])) < 0.01
+    assert 1 / (1 + np.exp(-one[3])) > 0.5  # where one of two is stored, one was withheld
+    assert counted.filled[3, 2] < one[3]
+
+
+def test_slots_are_described_by_what_is_stored_there() -> None:
+    facts = [(0, 0, 5), (1, 0, 5), (1, 1, 6), (2, 1, 6), (2, 1, 7), (3, 2, 4)]
+    graph = Neighborhoods.build(as_triples(facts), ENTITIES, RELATIONS)
+    counted = count(graph)
+    asked = np.array([[0, 3], [0, 4], [2, 4], [2, 4], [1, 3]])
+    lead = np.array([-1.0, -2.0, -3.0, -np.inf, np.nan])
+    slots = describe(counted, graph, asked[:, 0], asked[:, 1], lead, np.array([False, False, False, True, True]))
+    assert slots.is_filled.tolist() == [True, False, True, True, False]
+    assert slots.degree.tolist() == [1, 1, 2, 1, 1]
+    expected = [counted.filled[3, 1], counted.filled[4, 2], counted.filled[4, 1]]
+    assert slots.odds[[0, 2, 3]].tolist() == pytest.approx(expected)
+    share = share_of_kind(counted, graph, 0, 4)  # of those with a tail in relation 0, half have one in relation 1
+    assert share == pytest.approx((1 + KIND_PRIOR * counted.base[4]) / (2 + KIND_PRIOR), abs=1e-3)
+    assert slots.odds[1] == pytest.approx(np.log(share / (1 - share)))
+    p = np.exp(lead[:3])
+    assert slots.matrix()[:, 2].tolist() == pytest.approx([*np.log(p / (1 - p)), -12, -12], abs=1e-4)
+    certain = Slot(np.array([True]), np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64))
+    assert certain.matrix()[0, 2] == pytest.approx(8, abs=0.01)
+
+
+def test_the_estimate_finds_what_the_slots_were_made_from() -> None:
+    rng = np.random.default_rng(0)
+    slots = Slot(rng.random(8000) < 0.5, rng.normal(size=8000), rng.uniform(-6, 0, 8000), rng.integers(1, 9, 8000))
+    coefficients = np.array([0.5, 1.0, 0.4, -0.3])
+    truth = 1 / (1 + np.exp(-slots.matrix() @ coefficients))
+    is_missing = rng.random(8000) < truth
+    found = estimate(slots.matrix(), is_missing, np.ones(8000))
+    assert found.coefficients == pytest.approx(coefficients, abs=0.25)
+    assert np.abs(found(slots.matrix()) - truth).mean() < 0.05
+    # Of those that lack nothing one in four is kept, and stands for four.
+    kept = is_missing | (rng.random(8000) < 0.25)
+    weighted = estimate(slots.matrix()[kept], is_missing[kept], np.where(is_missing, 1.0, 4.0)[kept])
+    assert np.abs(weighted(slots.matrix()) - truth).mean() < 0.05
+
+
+def test_slots_that_lack_an_answer_unseen_are_not_complete() -> None:
+    """Of 100 slots 60 lack an answer, which is seen of a quarter, 15; 40 are complete. That is 15 of 55."""
+    found = without_unseen(Steps(starts=np.array([0.0, 1.0]), values=np.array([0.15, 0.3])), 0.25)
+    assert found.values[0] == pytest.approx(15 / 55)
+    assert found.values[1] == 0.98  # more than can be, by accident: never quite certain
+    same = without_unseen(found, 1.0)
+    assert same.values[0] == pytest.approx(found.values[0])
+
+
+def test_without_examples_of_both_kinds_of_slot_there_is_no_estimate() -> None:
+    counted = count(Neighborhoods.build(as_triples([(0, 0, 1)]), ENTITIES, RELATIONS))
+    slots = Slot(np.array([True]), np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64))
+    assert fit(counted, slots, np.array([True]), np.ones(1)) is None
