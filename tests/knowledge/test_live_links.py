@@ -135,3 +135,21 @@ def test_facts_decide_where_roles_meet_if_they_do_not_meet_without(
         met = meetings(kb)
         with base_of(folder / "without.kb", models("computed"), facts[count:]) as without:
             assert links.decide_meetings(numbers) == (meetings(without) != met)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stored_fact_is_scored_as_if_it_had_never_been_stored(models: Models, tmp_path: Path, kind: str) -> None:
+    """Also where roles meet because of it alone."""
+    more = [("b", "likes", "d"), ("d", "has", "a"), ("c", "has", "a")]
+    decided = 0
+    with base_of(tmp_path / "zoo.kb", models(kind), [*FACTS, *more]) as kb:
+        everything = meetings(kb)
+        found = kb.score_many([*FACTS, *more])
+        listed = {row.names: row.score for fact in FACTS for row in kb.predict(*fact[:2], k=20, new_only=False)}
+        for row in found:
+            kb.remove(*row.names)
+            decided += meetings(kb) != everything
+            assert kb.score(*row.names) == pytest.approx(row.score, abs=1e-4)
+            assert listed.get(row.names, row.score) == pytest.approx(row.score, abs=1e-4)
+            kb.add(*row.names)
+    assert decided > 0

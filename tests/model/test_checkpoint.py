@@ -242,7 +242,7 @@ def test_a_newer_format(folder: Path, version: object) -> None:
     )
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1, 2]", "3", '{"settings": 1}', "\udcff"])
+@pytest.mark.parametrize("content", ["", "{", "[1, 2]", "3", '{"settings": 1}', "\udcff", "[" * 99_999], ids=range(7))
 def test_garbage_for_settings(folder: Path, content: str) -> None:
     (folder / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     assert refusal(folder).startswith(f"{folder / 'config.json'}: not the settings of a model (")
@@ -356,7 +356,7 @@ def test_missing_or_foreign_names(folder: Path, kind: str) -> None:
     assert refusal(folder) == f"{path}: no such file; without the names of its ids a model cannot be used"
 
 
-@pytest.mark.parametrize("content", ["{", "[]"])
+@pytest.mark.parametrize("content", ["{", "[]", "[" * 99_999], ids=range(3))
 def test_garbage_for_metrics(folder: Path, content: str) -> None:
     (folder / "metrics.json").write_text(content)
     assert refusal(folder).startswith(f"{folder / 'metrics.json'}: ")

@@ -238,7 +238,7 @@ def _read_settings(folder: Path) -> dict[str, Any]:
     try:
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         version = settings["format"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"not the settings of a model ({error!r})", path=path) from error
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= FORMAT:
         problem, hint = f"format {version}, this hmem reads up to {FORMAT}", Hint(text="upgrade hmem")
@@ -258,7 +258,7 @@ def _read_metrics(path: Path) -> dict[str, Any]:
         return {}
     try:
         metrics = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"not JSON ({error})", path=path, hint=WITHOUT_METRICS) from error
     if not isinstance(metrics, dict):
         raise CheckpointError("expected an object", path=path, hint=WITHOUT_METRICS)

@@ -97,7 +97,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         run = json.loads((folder / RUN).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError("no such file", path=folder / RUN) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"not JSON ({error})", path=folder / RUN) from error
     if not isinstance(run, dict):
         raise CheckpointError("expected an object", path=folder / RUN)
