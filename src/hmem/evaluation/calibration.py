@@ -138,9 +138,18 @@ class Outcomes(NamedTuple):
 
 
 def calibrate(
-    scorer: Scorer, dataset: Dataset, *, questions: int = QUESTIONS, depth: int = DEPTH, seed: int = 0
+    scorer: Scorer,
+    dataset: Dataset,
+    *,
+    questions: int = QUESTIONS,
+    slots: int = SLOTS,
+    depth: int = DEPTH,
+    seed: int = 0,
 ) -> Calibration | None:
-    """Calibrate a model whose memories are made of the training facts; None if there is not a single candidate."""
+    """Calibrate a model whose memories are made of the training facts; None if there is not a single candidate.
+
+    `questions` of the validation facts are asked, and about `slots` filled and empty ones that they do not ask for.
+    """
     queries = queries_of(dataset, "valid")
     asked = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)  # (entity, role)
     sample = asked if len(asked) <= questions else asked[np.sort(_draw(len(asked), questions, seed))]
@@ -149,7 +158,7 @@ def calibrate(
         return None
     return replace(
         calibration_of(outcomes, seed),
-        slots=_fit_slots(scorer, dataset, asked, outcomes, sample),
+        slots=_fit_slots(scorer, dataset, asked, outcomes, sample, slots),
         most=most_per_role(dataset.inference_graph("train")),
     )
 
@@ -159,7 +168,12 @@ def _draw(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:
 
 
 def _fit_slots(
-    scorer: Scorer, dataset: Dataset, asked: Int[np.ndarray, "n 2"], outcomes: Outcomes, sample: Int[np.ndarray, "m 2"]
+    scorer: Scorer,
+    dataset: Dataset,
+    asked: Int[np.ndarray, "n 2"],
+    outcomes: Outcomes,
+    sample: Int[np.ndarray, "m 2"],
+    most: int,
 ) -> Slots | None:
     """How likely it is that a slot lacks an answer: those that validation asks do, and some of all others do not.
 
@@ -167,7 +181,7 @@ def _fit_slots(
     """
     stored = dataset.inference_graph("train")
     counted = count(stored)
-    others, weights = _others(counted, stored, asked, dataset.heldout)
+    others, weights = _others(counted, stored, asked, dataset.heldout, most)
     found = _outcomes(scorer, dataset, others, 1)
     lacking, first = outcomes.question[outcomes.leads], outcomes.log_p[outcomes.leads]
     pairs = np.concatenate([sample[lacking], others[found.question]])
@@ -178,7 +192,11 @@ def _fit_slots(
 
 
 def _others(
-    counted: Counted, stored: Neighborhoods, asked: Int[np.ndarray, "n 2"], heldout: Int[np.ndarray, " H"] | None
+    counted: Counted,
+    stored: Neighborhoods,
+    asked: Int[np.ndarray, "n 2"],
+    heldout: Int[np.ndarray, " H"] | None,
+    most: int,
 ) -> tuple[Int[np.ndarray, "m 2"], Float[np.ndarray, " m"]]:
     """Some slots of which validation has no answer, and how many each of them stands for.
 
@@ -191,9 +209,9 @@ def _others(
     asked_keys = asked[:, 0] * num_roles + asked[:, 1]
     edges = stored.lookup(entities)
     filled = np.setdiff1d(np.unique(entities[edges.owner] * num_roles + edges.roles), asked_keys)
-    drawn = rng.permutation(filled)[:SLOTS]
+    drawn = rng.permutation(filled)[:most]
     keys, weights = [drawn], [np.full(len(drawn), len(filled) / max(1, len(drawn)))]
-    some = rng.permutation(entities)[: max(1, SLOTS // EMPTY_ROLES)]
+    some = rng.permutation(entities)[: max(1, most // EMPTY_ROLES)]
     roles = np.arange(num_roles)
     for entity in some.tolist():
         slots = describe(counted, stored, np.full(num_roles, entity), roles, np.zeros(num_roles))

@@ -177,24 +177,29 @@ def _read_column(path: Path) -> list[str]:
         return [line.rstrip("\r\n") for line in Lines(stream, path) if line.strip()]
 
 
-def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], str]:
-    """Take the missing validation or test facts out of train, such that each entity and relation stays in it."""
-    absent = [split for split in ("valid", "test") if split not in parts]
-    train = parts["train"]
-    order = np.random.default_rng(0).permutation(len(train))
-    share = max(1, round(SHARE_HELD_BACK * len(train)))
-    uses_entity = np.bincount(train[:, [0, 2]].ravel())
-    uses_relation = np.bincount(train[:, 1])
+def spare_rows(facts: Triples, count: int) -> list[int]:
+    """At most `count` facts drawn at random without which each entity and relation still has one."""
+    order = np.random.default_rng(0).permutation(len(facts))
+    uses_entity = np.bincount(facts[:, [0, 2]].ravel())
+    uses_relation = np.bincount(facts[:, 1])
     taken: list[int] = []
     for row in order.tolist():
-        if len(taken) == share * len(absent):
+        if len(taken) == count:
             break
-        head, relation, tail = train[row].tolist()
+        head, relation, tail = facts[row].tolist()
         ends = 2 if head == tail else 1
         if uses_entity[head] > ends and uses_entity[tail] > ends and uses_relation[relation] > 1:
             taken.append(row)
             uses_entity[[head, tail]] -= ends
             uses_relation[relation] -= 1
+    return taken
+
+
+def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], str]:
+    """Take the missing validation or test facts out of train, such that each entity and relation stays in it."""
+    absent = [split for split in ("valid", "test") if split not in parts]
+    train = parts["train"]
+    taken = spare_rows(train, max(1, round(SHARE_HELD_BACK * len(train))) * len(absent))
     share = len(taken) // len(absent)
     split = dict(parts)
     rows = np.array(taken[: share * len(absent)], dtype=np.int64)

@@ -99,6 +99,12 @@ class Neighborhoods:
         """Whether facts have come or gone since the index was built."""
         return bool(self._added or self._removed)
 
+    @property
+    def num_facts(self) -> int:
+        """How many facts there are at this moment."""
+        added, removed = (sum(map(len, each.values())) for each in (self._added, self._removed))
+        return (len(self.roles) + added - removed) // 2
+
     def changed(self) -> set[int]:
         """The entities whose edges are not those that the index was built with."""
         return {*self._added, *self._removed}

@@ -29,6 +29,7 @@ from hmem.knowledge.missing import missing_facts
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.predictor import Ids, Predictor, Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
+from hmem.knowledge.self_calibration import SelfCalibration
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
@@ -56,7 +57,14 @@ class Session:
         self.predictor = Predictor(saved.model, self.live)
         self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
-        self.calibration = None if calibration is None else Calibration.from_dict(calibration)
+        self._calibration = None if calibration is None else Calibration.from_dict(calibration)
+        belongs_to_no_graph = len(saved.vocab.relations) == 0
+        self._self_calibration = SelfCalibration(saved.model, self.live) if belongs_to_no_graph else None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """That of the model, or one by the facts of the base for a model that was not trained on it."""
+        return self._calibration if self._self_calibration is None else self._self_calibration.current()
 
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The best answers to each question, all in one pass; one that cannot be answered has its error instead."""
@@ -148,7 +156,8 @@ class Session:
 
     def has_outgrown(self, entity: int) -> bool:
         """Whether it has so many more facts of a kind than any had in training that no probability can be given."""
-        return self.calibration is not None and not self.calibration.covers(self.live.graph.edges_of(entity)[0])
+        calibration = self.calibration
+        return calibration is not None and not calibration.covers(self.live.graph.edges_of(entity)[0])
 
     # Names, which are checked here and nowhere else
 
@@ -231,11 +240,12 @@ class Session:
 
         None where the calibration cannot speak of the entity that is asked about.
         """
-        if self.calibration is None:
+        calibration = self.calibration
+        if calibration is None:
             return [(None, None)] * len(entities)
-        missing = self.calibration.missing(self.live.graph, entities, roles, ranked.lead_log_p, ranked.stored)
-        shown = self.calibration.probability(ranked.log_p, ranked.leads, missing).tolist()
-        if_missing = self.calibration.probability(ranked.log_p, ranked.leads).tolist()
+        missing = calibration.missing(self.live.graph, entities, roles, ranked.lead_log_p, ranked.stored)
+        shown = calibration.probability(ranked.log_p, ranked.leads, missing).tolist()
+        if_missing = calibration.probability(ranked.log_p, ranked.leads).tolist()
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
         both = zip(shown, if_missing, strict=True)
         none = None, None

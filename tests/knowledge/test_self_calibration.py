@@ -1,0 +1,52 @@
+"""Probabilities of the bundled model, by the facts of the base it is asked on."""
+
+from pathlib import Path
+
+import pytest
+
+from hmem.graph.generated import generated
+from hmem.knowledge import self_calibration
+from hmem.knowledge.base import KnowledgeBase
+
+
+def base_of(path: Path, most: int | None = None) -> KnowledgeBase:
+    """Facts of a graph made from rules."""
+    dataset = generated(3)
+    names = [[*dataset.vocab.entities], [*dataset.vocab.relations], [*dataset.vocab.entities]]
+    facts = [tuple(name[each] for name, each in zip(names, row, strict=True)) for row in dataset.train.tolist()]
+    kb = KnowledgeBase.create(path)
+    kb.add_many(facts[:most])
+    return kb
+
+
+def test_few_facts_give_scores_and_many_give_probabilities(tmp_path: Path) -> None:
+    with base_of(tmp_path / "few.kb", 100) as kb:
+        fact = next(iter(kb.store.listing(limit=1)))
+        assert all(each.probability is None for each in kb.predict(fact.head, fact.relation))
+    with base_of(tmp_path / "many.kb") as kb:
+        found = kb.predict(fact.head, fact.relation)
+        assert all(each.probability is not None and 0 <= each.probability <= 1 for each in found)
+        assert [each.if_missing for each in found] == sorted((each.if_missing or 0 for each in found), reverse=True)
+
+
+def test_it_is_done_again_when_the_base_has_grown_or_has_a_new_relation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    monkeypatch.setattr(
+        self_calibration.SelfCalibration, "_calibrate", lambda self: done.append(self.live.graph.num_facts)
+    )
+    with base_of(tmp_path / "zoo.kb", 300) as kb:
+        fact = next(iter(kb.store.listing(limit=1)))
+
+        def ask() -> int:
+            kb.predict(fact.head, fact.relation)
+            return len(done)
+
+        assert (ask(), ask()) == (1, 1)
+        kb.add("new", fact.relation, fact.tail)
+        assert ask() == 1
+        kb.add("new", "unheard-of", fact.tail)
+        assert ask() == 2
+        kb.add_many((f"more {each}", fact.relation, fact.tail) for each in range(200))
+        assert (ask(), done) == (3, [300, 302, 502])
