@@ -20,8 +20,7 @@ from hmem.model.index import Index
 from hmem.model.query import NO_TARGET, Query, mirrored
 
 MEETINGS = 5  # ways in which two roles meet; see `Links.meetings`
-MOST_STATES = 8_000_000  # numbers of one pass in which nothing is learned, on a CPU
-MOST_ON_GPU = 100_000_000
+MOST_STATES = 100_000_000  # numbers of one pass on a GPU in which nothing is learned
 MOST_KEPT = 60_000_000  # numbers of computed role vectors that are kept
 AT_ONCE = 64  # roles whose vectors are computed in one pass
 
@@ -53,10 +52,7 @@ class Steps(nn.Module):
         reached = Reached(nodes, start.new_zeros(len(nodes), *start.shape).index_put((place, each), start))
         parameters = [Step(*each) for each in zip(self.mixing, self.bias, self.gain, self.shift, strict=True)]
         for done, (vectors, now) in enumerate(zip(roles, parameters, strict=True)):
-            if torch.is_grad_enabled() or start.is_cuda:
-                next_one = None
-            else:
-                next_one = sparse_step(reached, vectors, start, now, links, asked)
+            next_one = None if start.is_cuda else sparse_step(reached, vectors, start, now, links, asked)
             if next_one is None:
                 return self._everywhere(reached, start, asked, links, roles[done:], parameters[done:])
             reached = next_one
@@ -213,8 +209,9 @@ class Propagation(nn.Module):
 
     def forward(self, query: Query, graph: Index, vectors: object = None) -> Float[Tensor, "B E"]:
         """The score of every entity as an answer; with a target, the fact that gives it is not there."""
-        most = MOST_ON_GPU if self.device.type == "cuda" else MOST_STATES
-        at_once = max(1, most // (graph.links().num_entities * self.config.dim))
+        at_once = 1  # on a CPU a question costs least alone, where it touches few entities
+        if self.device.type == "cuda":
+            at_once = max(1, MOST_STATES // (graph.links().num_entities * self.config.dim))
         if len(query) > at_once:
             parts = [query.part(slice(low, low + at_once)) for low in range(0, len(query), at_once)]
             return torch.cat([self(part, graph) for part in parts])

@@ -26,7 +26,7 @@ from hmem.model.query import Noise, Query
 from hmem.training.absence import fit_absence
 from hmem.training.allocation import kept_memory
 from hmem.training.batches import Batches
-from hmem.training.loss import loss_function
+from hmem.training.loss import gradient_function, loss_function
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules
 from hmem.training.state import State
@@ -124,6 +124,7 @@ class _Run:
             if resume is None:
                 start_from_rules(self.model, neighborhoods, self.training.seed)
         self.loss = loss_function(self.model, self.graph, self.training)
+        self.gradient = gradient_function(self.model, self.graph, self.training)
         self.optimizer = make_optimizer(self.model, self.training)
         self.state = replace(resume) if resume is not None else State()
         if resume is not None:
@@ -208,6 +209,8 @@ class _Run:
     def _gradient(self, query: Query) -> Float[Tensor, ""]:
         """The loss of a batch, whose gradient is then in the parameters."""
         self.optimizer.zero_grad(set_to_none=True)
+        if self.gradient is not None:
+            return self.gradient(query, Noise(self.training.seed, self.state.step, self.device))
         size = -(-len(query) // self.parts)
         total = torch.zeros((), device=self.device)
         for low in range(0, len(query), size):
