@@ -131,7 +131,7 @@ def test_the_log_has_a_line_for_each_look(run: Run) -> None:
     assert [line["step"] for line in lines] == [1, 1, 2, 2, 3, 3]
     for line in lines:
         assert line.keys() == {
-            "epoch", "epochs", "step", "share", "loss", "triples_per_second", "seconds", "best", "validated",
+            "epoch", "epochs", "step", "share", "loss", "triples_per_second", "seconds", "best", "validated", "note",
         }  # fmt: skip
         assert line["loss"] is not None
         assert math.isfinite(line["loss"])
@@ -244,7 +244,7 @@ def test_two_trainings_do_not_share_a_folder(run: Run) -> None:
 def test_a_run_that_failed_before_it_had_anything_does_not_stand_in_the_way(run: Run) -> None:
     code, _, err = run("train", "toy", "--out", "model", *SMALL, "--set", "training.learning_rate=1e30")
     assert code == 1
-    assert "try a lower learning_rate (now 1e+30)" in err
+    assert "try a lower learning_rate (it was 1e+30" in err
     assert run("train", "toy", "--out", "model", *QUICK).code == 0
 
 

@@ -1,5 +1,6 @@
 """Training: withhold a fact, ask for it from both ends, and step towards the answer."""
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -162,7 +163,11 @@ class _Run:
 
     def _validate(self, validate: Callable[[Network], float]) -> None:
         """Measure the model, and remember it if it is the best so far."""
-        metric = validate(self.model)
+        try:
+            metric = validate(self.model)
+        except NonFiniteError as error:  # the loss was a number, but the step that followed from it went too far
+            self._go_back(error.problem, math.nan)
+            return
         is_best = self.state.best_metric is None or metric > self.state.best_metric
         self.state.record(metric, self.model)
         self._tell(metric)
@@ -216,21 +221,21 @@ class _Run:
         """Look at the loss, and at whether anything has gone wrong since the last look."""
         value = float(loss)
         if not np.isfinite(value):
-            self._go_back(value)
+            self._go_back(f"the loss is {value}", value)
             return
         self.state.loss = value
         self._tell()
         if isinstance(self.model, HMem) and self.model.completion.last_report is not None:
             warn_if_unconverged(self.model.completion.last_report)
 
-    def _go_back(self, loss: float) -> None:
+    def _go_back(self, problem: str, found: float) -> None:
         """Go on from the last good weights with a lower rate; an error if that has not helped a few times."""
         state, full = self.state, self.training.learning_rate
-        problem = f"the loss is {loss} after {state.step} steps"
+        problem = f"{problem} after {state.step} steps"
         if state.rate_left < LEAST_RATE:
             now = full * state.rate_left
             hint = Hint(text=f"try a lower learning_rate (it was {full}, and {now:.2g} in the end)")
-            raise NonFiniteError(problem, found=loss, hint=hint)
+            raise NonFiniteError(problem, found=found, hint=hint)
         self.model.load_state_dict(state.best_weights or self.first)
         self.optimizer = make_optimizer(self.model, self.training)
         state.rate_left *= SETBACK
