@@ -48,7 +48,7 @@ def main() -> None:
     settings = merge(SETTINGS, {"training": {"minutes": given.minutes}}, parse_assignments(given.assignments))
     dataset = hmem.load_dataset(given.data)
     unvalidated = replace(dataset, valid=dataset.valid[:0])  # which would take some of the minutes
-    model = hmem.fit(unvalidated, settings=settings, device="cpu")
+    model = hmem.fit(unvalidated, "recall", settings=settings, device="cpu")
     cost = model.metrics["training"]
     made = hmem.evaluate(model, dataset, split="valid", protocols=("all",))
     seen = made.breakdowns["all"]["entities"]["seen"]

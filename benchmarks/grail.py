@@ -45,7 +45,7 @@ def main() -> None:
     settings = merge(SETTINGS, parse_assignments(given.assignments))
     for name in given.sets:
         first, second = hmem.load_dataset(f"GraIL/{name}"), hmem.load_dataset(f"GraIL/{name}_ind")
-        model = hmem.fit(first, settings=settings, seed=given.seed, device="cpu")
+        model = hmem.fit(first, "recall", settings=settings, seed=given.seed, device="cpu")
         made = [
             hmem.evaluate(model, second, split=given.split),
             hmem.evaluate(rules_on(first, second), second, split=given.split, name="rules"),

@@ -32,7 +32,8 @@ def measure(data: str, minutes: float, keep: bool) -> dict[str, float]:
     dataset = hmem.load_dataset(data)
     unvalidated = replace(dataset, valid=dataset.valid[:0])
     before = resource.getrusage(resource.RUSAGE_SELF)
-    model = hmem.fit(unvalidated, settings={"training": {"epochs": 10_000, "minutes": minutes}}, device="cpu")
+    settings = {"training": {"epochs": 10_000, "minutes": minutes}}
+    model = hmem.fit(unvalidated, "recall", settings=settings, device="cpu")
     after = resource.getrusage(resource.RUSAGE_SELF)
     cost = model.metrics["training"]
     facts = cost["epochs"] * len(dataset.train)

@@ -163,3 +163,10 @@ def test_a_run_of_before_there_were_checksums_goes_on(toy: Dataset, tmp_path: Pa
     del run["facts"]
     path.write_text(json.dumps(run), encoding="utf-8")
     hmem.fit(toy, "recall", settings=SMALL, out=tmp_path / "model", resume=True)
+
+
+def test_settings_of_memories_are_refused_where_there_are_none() -> None:
+    with pytest.raises(ConfigError, match=r"settings of \[memory\] mean nothing.*preset"):
+        configure(settings_of("any-graph"), ["memory.entity_dim=8"])
+    assert configure(settings_of("recall"), ["memory.entity_dim=8"]).memory.entity_dim == 8
+    assert configure(settings_of("any-graph"), {"memory": {}}).propagation is not None

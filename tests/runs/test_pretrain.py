@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import hmem
-from hmem.errors import ConfigError, InterruptedRunError
+from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
@@ -34,7 +34,7 @@ def run(folder: Path, **how: Any) -> hmem.Model:
 def test_a_stopped_run_goes_on_to_the_same_model(tmp_path: Path) -> None:
     whole, looks = run(tmp_path / "whole"), list[Look]()
     with pytest.raises(InterruptedRunError, match="stopped after 1 steps"):
-        run(tmp_path / "cut", stop=lambda: True)
+        run(tmp_path / "cut", stop=iter([False, False, False, True]).__next__)  # three graphs, then the first step
     assert not (tmp_path / "cut" / "config.json").exists()
     with pytest.raises(ConfigError, match=r"the interrupted run had weights=\[1.0\], not \[2.0\]"):
         run(tmp_path / "cut", weights=[2.0], resume=True)
@@ -49,6 +49,14 @@ def test_a_stopped_run_goes_on_to_the_same_model(tmp_path: Path) -> None:
     assert resumed.dataset == "ring and generated graphs"
     assert (len(resumed.vocab.entities), resumed.metrics["training"]["steps"]) == (0, 4)
     assert hmem.evaluate(resumed, split()).protocols["all"]["both.count"] == 40  # a graph with names that it has not
+
+
+def test_what_is_stopped_before_its_first_step_leaves_nothing_to_resume(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "cut", stop=lambda: True)
+    with pytest.raises(CheckpointError, match="no interrupted run"):
+        run(tmp_path / "cut", resume=True)
+    run(tmp_path / "cut")  # what is left does not stand in the way
 
 
 def test_a_weight_for_each_graph(tmp_path: Path) -> None:

@@ -395,7 +395,7 @@ def test_scores_that_are_no_numbers_are_a_setback_too(toy: Dataset) -> None:
 
     fit(small("tpr-inf", training=STEPS), toy, Hooks(validate=validate, progress=told.append))
     (note,) = [now.note for now in told if now.note]
-    assert note.startswith("the model gave NaN as a score after 6 steps: back to the best weights, and on with ")
+    assert note.startswith("the loss is nan after 6 steps: back to the best weights, and on with ")
     assert looks == 3
 
 

@@ -59,7 +59,7 @@ def stage_of(lines: Sequence[Line], run: Run, models: Path) -> Stage:
     folder = run.folder(models)
     if not missing_graphs(lines, run):
         return "done"
-    if (folder / "config.json").exists():
+    if RunFolder(folder).is_finished:
         return "to rank"
     return "to resume" if (folder / STATE).exists() else "to train"
 
@@ -151,6 +151,8 @@ def device_name(device: str) -> str:
 
 def _finished(run: Run, dataset: Dataset, folder: Path, device: str) -> Model | None:
     """The model that the run left; None if there is none that this version can use."""
+    if not RunFolder(folder).is_finished:
+        return None
     try:
         saved = load(folder, device)
     except CheckpointError:

@@ -136,7 +136,11 @@ def configure(base: Mapping[str, Any], settings: Settings | None = None, seed: i
     """The settings of a preset with others in their place."""
     settings = [settings] if isinstance(settings, str) else settings
     nested = settings if isinstance(settings, Mapping) else parse_assignments(list(settings or ()))
-    return from_dict(Config, merge(base, nested, {} if seed is None else {"training": {"seed": seed}}))
+    config = from_dict(Config, merge(base, nested, {} if seed is None else {"training": {"seed": seed}}))
+    if config.propagation is not None and nested.get("memory"):
+        hint = Hint(text="choose a preset that has memories", option="preset", value="recall")
+        raise ConfigError("settings of [memory] mean nothing to a network that passes messages", hint=hint)
+    return config
 
 
 def train_in(

@@ -36,6 +36,11 @@ class RunFolder:
     def is_interrupted(self) -> bool:
         return (self.path / STATE).exists()
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the model here is that of a run that has ended, not the best so far."""
+        return (self.path / "config.json").exists() and not self.is_interrupted
+
     def begin(self, run: Mapping[str, Any], overwrite: bool) -> None:
         """Make the folder ready for a new run."""
         there = {child.name for child in self.path.iterdir()} if self.path.exists() else set()

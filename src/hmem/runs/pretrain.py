@@ -55,6 +55,13 @@ def pretrain_in(
         "steps": budget.steps,
         "config": to_dict(config),
     }
+
+    def counted(done: int, number: int) -> None:
+        if making is not None:
+            making(done, number)
+        if stop is not None and stop():
+            raise KeyboardInterrupt  # nothing has been trained since the folder was last written
+
     folder = RunFolder(out)
     start = folder.resume(run) if resume else None
     with claimed(out) as is_ours:
@@ -62,7 +69,7 @@ def pretrain_in(
             raise ConfigError("another process is training in {path}; choose another folder", path=out)
         if not resume:
             folder.begin(run, overwrite)
-        sources = mixture(datasets, weights, excerpts=excerpts, made=made, seed=seed, progress=making)
+        sources = mixture(datasets, weights, excerpts=excerpts, made=made, seed=seed, progress=counted)
         network = new_model(config, 0, 0).to(device)
         assert isinstance(network, Propagation), "as its settings say"
 

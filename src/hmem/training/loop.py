@@ -165,14 +165,15 @@ class _Run:
         """Measure the model, and remember it if it is the best so far."""
         try:
             metric = validate(self.model)
-        except NonFiniteError as error:  # the loss was a number, but the step that followed from it went too far
-            self._go_back(error.problem, math.nan)
+        except NonFiniteError:  # the step after the last look was too far
+            self._go_back(math.nan)
             return
         is_best = self.state.best_metric is None or metric > self.state.best_metric
         self.state.record(metric, self.model)
         self._tell(metric)
         if is_best and self.hooks.improved is not None:
             self.hooks.improved(self.model, metric)
+            self._checkpoint()  # beside the model, so that a run that is killed can go on from it
 
     def _finish(self) -> float | None:
         """Take the best weights and fit the null slots to them; returns the validation metric they reach."""
@@ -221,21 +222,21 @@ class _Run:
         """Look at the loss, and at whether anything has gone wrong since the last look."""
         value = float(loss)
         if not np.isfinite(value):
-            self._go_back(f"the loss is {value}", value)
+            self._go_back(value)
             return
         self.state.loss = value
         self._tell()
         if isinstance(self.model, HMem) and self.model.completion.last_report is not None:
             warn_if_unconverged(self.model.completion.last_report)
 
-    def _go_back(self, problem: str, found: float) -> None:
+    def _go_back(self, loss: float) -> None:
         """Go on from the last good weights with a lower rate; an error if that has not helped a few times."""
         state, full = self.state, self.training.learning_rate
-        problem = f"{problem} after {state.step} steps"
+        problem = f"the loss is {loss} after {state.step} steps"
         if state.rate_left < LEAST_RATE:
             now = full * state.rate_left
             hint = Hint(text=f"try a lower learning_rate (it was {full}, and {now:.2g} in the end)")
-            raise NonFiniteError(problem, found=found, hint=hint)
+            raise NonFiniteError(problem, found=loss, hint=hint)
         self.model.load_state_dict(state.best_weights or self.first)
         self.optimizer = make_optimizer(self.model, self.training)
         state.rate_left *= SETBACK

@@ -103,7 +103,8 @@ export class Edit {
     const isNew = [head, tail].filter((name) => name && this.exists[name] === false);
     const parts = [...new Set(isNew)].map((name) => `“${shown(name)}” will be a new entity.`);
     if (relation && document.activeElement !== this.relation && !this.relations.includes(relation)) {
-      parts.push(`“${shown(relation)}” will be a new relation. Some models can be asked for it only once they are trained with it.`);
+      parts.push(`“${shown(relation)}” will be a new relation.`);
+      parts.push("Some models can be asked for it only once they are trained with it.");
     }
     this.say(parts.join(" "));
   }
