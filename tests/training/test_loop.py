@@ -381,6 +381,24 @@ def test_a_loss_that_is_no_number_goes_back_to_the_best_weights_with_a_lower_rat
     assert outcome.epochs > 2
 
 
+def test_scores_that_are_no_numbers_are_a_setback_too(toy: Dataset) -> None:
+    """The loss of a step says nothing of the weights that follow from it."""
+    told: list[Progress] = []
+    looks = 0
+
+    def validate(model: Network) -> float:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            raise NonFiniteError("the model gave NaN as a score")
+        return 0.5
+
+    fit(small("tpr-inf", training=STEPS), toy, Hooks(validate=validate, progress=told.append))
+    (note,) = [now.note for now in told if now.note]
+    assert note.startswith("the loss is nan after 6 steps: back to the best weights, and on with ")
+    assert looks == 3
+
+
 def test_a_batch_that_does_not_fit_is_worked_on_in_parts(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     config = small("propagate", training={"epochs": 1, "batch_size": 32, "link_withholding": 0.0})
     whole = weights(fit(config, toy).model)
