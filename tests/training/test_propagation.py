@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hmem.config import TrainingConfig
+from hmem.config import PropagationConfig, TrainingConfig
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
@@ -17,7 +17,7 @@ from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.batches import Batches
 from hmem.training.loop import Hooks
-from hmem.training.propagation import Concealed, propagation_loss, share_to_hide
+from hmem.training.propagation import Concealed, gradient_one_by_one, propagation_loss, share_to_hide
 from hmem.training.start import new_model
 from hmem.training.state import State
 from tests.model.problems import ENTITIES, RELATIONS, index_of, random_facts, small
@@ -177,3 +177,26 @@ def test_given_weights_are_judged_once_and_kept_unless_training_betters_them(
     outcome = fit(config, toy, Hooks(validate=metrics), start)
     assert (outcome.best, len(metrics.seen)) == (0.9, 4)
     assert same(weights(outcome.model), weights(given))
+
+
+@pytest.mark.parametrize("dropped", [0.0, 0.3])
+def test_question_by_question_is_the_gradient_of_a_batch_of_one(dropped: float) -> None:
+    """Where a batch has one question there is nothing that others hide from it, and both ways are the same."""
+    graph = index_of(random_facts(0))
+    training = TrainingConfig(neighbor_dropout=dropped, link_withholding=0.5)
+    config = PropagationConfig(dim=6, steps=3)
+    for step, (head, relation, tail) in enumerate(random_facts(0)[:6]):
+        found = []
+        query = Query(*(torch.tensor([each]) for each in (head, relation + RELATIONS, tail)))
+        for one_by_one in (False, True):
+            torch.manual_seed(0)
+            network, concealed = Propagation(config, ENTITIES, RELATIONS).double(), Concealed(graph)
+            noise = Noise(0, step, torch.device("cpu"))
+            if one_by_one:
+                loss = gradient_one_by_one(network, query, concealed, training, noise)
+            else:
+                loss = propagation_loss(network, query, concealed, training, noise)
+                loss.backward()  # type: ignore[no-untyped-call]
+            found.append([loss.detach(), *(each.grad for each in network.parameters())])
+        for expected, other in zip(*found, strict=True):
+            torch.testing.assert_close(other, expected, rtol=1e-4, atol=1e-6, check_dtype=False)

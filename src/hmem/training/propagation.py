@@ -90,10 +90,8 @@ def gradient_one_by_one(
         one = query.part(slice(place, place + 1))
         hidden = concealed.asked(one, unlinked[place : place + 1])
         edges = torch.cat([hidden, concealed.mirror[hidden]])
-        columns = (
-            each[edges].long() for each in (concealed.links.source, concealed.links.role, concealed.links.target)
-        )
-        visible = links.withholding(torch.zeros_like(edges), *columns, num_questions=1)
+        source, role, target = (each[edges].long() for each in (links.source, concealed.links.role, links.target))
+        visible = links.withholding(torch.zeros_like(edges), source, role, target, 1)
         scores = network.scores(one.entity, one.role, visible)
         scores = scores.index_fill(1, others[rows == place], -torch.inf)
         assert one.target is not None
