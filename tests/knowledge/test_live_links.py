@@ -57,7 +57,7 @@ def check(kb: KnowledgeBase, model: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(changes=st.lists(st.tuples(ANY_FACT, st.booleans()), min_size=1, max_size=8))
-@examples(6)
+@examples(3)
 def test_after_any_changes_answers_are_those_of_a_base_built_afresh(
     models: Models, tmp_path_factory: pytest.TempPathFactory, kind: str, changes: list[tuple[Names3, bool]]
 ) -> None:
