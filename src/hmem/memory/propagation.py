@@ -287,6 +287,7 @@ class Bindings:
         source, role, target = links.source[kept].long(), links.role[kept].long(), links.target[kept].long()
         pairs, pair = torch.unique(source * links.num_roles + role, return_inverse=True)
         self.source, self.role = pairs // links.num_roles, pairs % links.num_roles
+        self.target = target  # in order, as the bindings that reach each entity are
         self.into = Bags.of(pair, target, links.num_built)  # bindings by the entity they reach
         by_pair = torch.argsort(pair, stable=True)
         self.out_of = Bags.of(target[by_pair], pair[by_pair], len(pairs))  # the entities that each binding reaches

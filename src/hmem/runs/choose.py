@@ -35,8 +35,9 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
     if training.link_withholding is None:
         share = round(share_to_hide(dataset), 2)
         training = replace(training, link_withholding=share)
-        why = "since validation facts are linked by other facts that much less often than those of training"
-        reasons.append(f"all links of a fact hidden in {share:.0%} of the questions{', ' + why if share else ''}")
+        if share:
+            why = "since validation facts are linked by other facts that much less often than those of training"
+            reasons.append(f"all links of a fact hidden in {share:.0%} of the questions, {why}")
     if training.neighbor_dropout is None:
         share = round(share_missing(dataset), 2)
         training = replace(training, neighbor_dropout=share)

@@ -28,6 +28,7 @@ from hmem.model.checkpoint import BUNDLED, Model, model_folder
 from hmem.model.checkpoint import load as load_model
 from hmem.model.presets import DEFAULT
 from hmem.model.presets import preset as settings_of
+from hmem.model.propagation import Propagation
 from hmem.runs.callbacks import Callback, Callbacks
 from hmem.runs.choose import chosen
 from hmem.runs.device import resolve_device
@@ -37,6 +38,7 @@ from hmem.training.state import State
 from hmem.training.warm_start import warm_start
 
 Settings = Mapping[str, Any] | Sequence[str]  # nested, as in a settings file, or "section.name=value", one or more
+FEWER = {"questions": 600, "slots": 400}  # of calibration, where each takes a pass over the graph on a CPU
 AnyCallback = Callback | Callable[[Progress], object]
 
 
@@ -237,7 +239,8 @@ def _measured(plan: Plan, outcome: Outcome, scorer: ModelScorer | None) -> Train
         scorer, plan.dataset, model=plan.preset, split="valid", settings=model.settings, seed=seed, extra=cost
     )
     metrics["reports"] = [made.to_dict()]
-    calibration = calibrate(scorer, plan.dataset)
+    is_slow = isinstance(outcome.model, Propagation) and outcome.model.device.type == "cpu"
+    calibration = calibrate(scorer, plan.dataset, **(FEWER if is_slow else {}))
     if calibration is not None:
         metrics["calibration"] = calibration.to_dict()
     return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=made, calibration=calibration)
