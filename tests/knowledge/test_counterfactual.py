@@ -121,5 +121,10 @@ def test_what_is_tried_is_named_once(kb: KnowledgeBase) -> None:
 
 def test_what_no_walk_reaches_has_nothing_to_explain(kb: KnowledgeBase) -> None:
     kb.add("yak.n.01", "part_of", "hay.n.01")
-    with pytest.raises(EmptyNeighborhoodError, match="nothing to explain"):
+    told = 'no {}walk of up to 3 stored facts leads from "yak.n.01" to "{}", so nothing speaks for this fact'
+    with pytest.raises(EmptyNeighborhoodError) as unlinked:
         kb.explain("yak.n.01", "part_of", "dog.n.01")
+    assert str(unlinked.value) == told.format("", "dog.n.01")
+    with pytest.raises(EmptyNeighborhoodError) as stored:
+        kb.explain("yak.n.01", "part_of", "hay.n.01")
+    assert str(stored.value) == told.format("other ", "hay.n.01")
