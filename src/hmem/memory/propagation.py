@@ -114,7 +114,7 @@ class Orders:
         by_source, by_role = (torch.argsort(each, stable=True) for each in (links.source, links.role))
         into = Chunks.of(links.target, links.num_built)
         out_of = Chunks.of(links.source[by_source], links.num_built)
-        along = Chunks.of(links.role[by_role], links.num_roles)
+        along = Chunks.of(links.role[by_role], links.num_roles + 1)  # the last for edges that are hidden
         target_by_source, target_by_role = links.target[by_source], links.target[by_role]
         return cls(by_source, by_role, into, out_of, along, target_by_source, links.source[by_role], target_by_role)
 
