@@ -193,15 +193,19 @@ def carry_out(
     )
     told.on_start(plan.run)
     size = (dataset.num_entities, dataset.num_relations)
-    outcome = train(plan.config, dataset.train, *size, device=device, hooks=hooks, resume=start)
-    if outcome.stopped == "interrupted":
-        raise InterruptedRunError(
-            f"stopped after {outcome.epochs:.1f} epochs",
-            hint=None if folder is None else Hint(text="go on from there", option="resume"),
-        )
-    trained = _measured(plan, outcome, None if validator is None else ModelScorer(outcome.model, validator.graph))
-    if folder is not None:
-        folder.finish(trained.model)
+    try:
+        outcome = train(plan.config, dataset.train, *size, device=device, hooks=hooks, resume=start)
+        if outcome.stopped == "interrupted":
+            raise InterruptedRunError(
+                f"stopped after {outcome.epochs:.1f} epochs",
+                hint=None if folder is None else Hint(text="go on from there", option="resume"),
+            )
+        trained = _measured(plan, outcome, None if validator is None else ModelScorer(outcome.model, validator.graph))
+        if folder is not None:
+            folder.finish(trained.model)
+    except BaseException as error:
+        told.on_error(error)
+        raise
     told.on_end(trained.model)
     return trained
 
