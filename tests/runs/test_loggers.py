@@ -38,12 +38,10 @@ class Watch(Callback):
 
 
 def test_tensorboard_shows_the_run(toy: Dataset, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     watch = Watch()
     hmem.fit(toy, "recall", settings=SMALL, callbacks=[TensorBoardLogger(tmp_path / "logs"), watch])
-    seen = EventAccumulator(str(tmp_path / "logs"))
+    seen = events.EventAccumulator(str(tmp_path / "logs"))
     seen.Reload()
     for name, expected in (("validation MRR", watch.mrr), ("loss", watch.loss)):
         assert {each.step: each.value for each in seen.Scalars(name)} == pytest.approx(expected)

@@ -70,6 +70,8 @@ def train(
         raise ConfigError("--fine-tune goes on from the model of a knowledge base; say which with --from KB")
     place, quiet = resolve_device(device), json_path == "-"
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
+    named = settings.pop("preset", None)  # as `hmem tune` writes it
+    preset = preset or (None if named is None else str(named))
     if budget is not None:
         settings = merge(settings, {"training": {"minutes": budget}})
     try:

@@ -64,7 +64,7 @@ class RunFolder:
         before.setdefault("facts", run["facts"])  # which earlier versions did not keep
         if before != {**run, "facts": before["facts"]}:
             raise ConfigError(
-                f"the interrupted run had {_difference(before, run)}; give the same to go on", path=self.path
+                f"the interrupted run had {difference(before, run)}; give the same to go on", path=self.path
             )
         if before != run:
             problem = f"the facts of {run['data']} are not those of the interrupted run"
@@ -134,12 +134,12 @@ def claimed(folder: Path) -> Iterator[bool]:
                 folder.rmdir()
 
 
-def _difference(before: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> str:
+def difference(before: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> str:
     """The first setting in which two runs differ."""
     for name in {**before, **now}:
         old, new = before.get(name), now.get(name)
         if isinstance(old, Mapping) and isinstance(new, Mapping) and old != new:
-            return _difference(old, new, f"{where}{name}.")
+            return difference(old, new, f"{where}{name}.")
         if old != new:
             return f"{where}{name}={old}, not {new}"
     return "other settings"

@@ -14,6 +14,7 @@ from typing import Any
 from hmem.errors import ConfigError, Hint, InterruptedRunError
 from hmem.model.checkpoint import Model
 from hmem.runs.callbacks import Callback
+from hmem.runs.dotted import flat
 from hmem.training.loop import Progress
 
 
@@ -86,14 +87,6 @@ def numbers(now: Progress) -> dict[str, float]:
         return {"validation MRR": now.validated}
     found = {"loss": now.loss, "facts per second": now.triples_per_second}
     return {name: value for name, value in found.items() if math.isfinite(value)}
-
-
-def flat(settings: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """Nested settings as they are given with `--set`: training.epochs and so on."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found |= flat(value, f"{where}{name}.") if isinstance(value, Mapping) else {f"{where}{name}": value}
-    return found
 
 
 def _module(name: str, package: str) -> Any:
