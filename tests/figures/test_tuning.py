@@ -1,5 +1,6 @@
 """The picture of a tuning."""
 
+import numpy as np
 import pytest
 
 from hmem.figures.tuning import tuning_picture
@@ -22,5 +23,5 @@ def test_each_training_stands_where_it_ended() -> None:
     assert list(shown["short"]) == [0.2, 0.4]
     assert list(shown["best so far"]) == [0.2, 0.4, 0.4]
     (given_up,) = (line for line in figure.axes[0].lines if line.get_label() == "given up")
-    assert list(given_up.get_xdata()) == [2.0]
+    assert np.asarray(given_up.get_xdata()) == [2.0]
     assert "of 4 trainings" in picture.caption

@@ -14,7 +14,7 @@ from hmem.graph.dataset import Dataset
 from hmem.model.presets import preset as settings_of
 from hmem.runs import tune
 from hmem.runs.callbacks import Callback
-from hmem.runs.fit import Plan, configure
+from hmem.runs.fit import Plan, configure, train_in
 from hmem.runs.tune import BEST, MODEL, STUDY, Next, Tried, Tuned, next_trial, tune_in
 
 optuna = pytest.importorskip("optuna")
@@ -136,7 +136,7 @@ def test_an_interrupted_tuning_goes_on(tuning: Callable[..., Tuned], tmp_path: P
 
 
 def test_a_hopeless_trial_is_given_up(tuning: Callable[..., Tuned], monkeypatch: pytest.MonkeyPatch) -> None:
-    class FirstOnly(optuna.pruners.BasePruner):  # type: ignore[misc, name-defined]
+    class FirstOnly(optuna.pruners.BasePruner):  # type: ignore[misc]
         def prune(self, study: Any, trial: Any) -> bool:
             return bool(trial.number > 0)
 
@@ -148,7 +148,7 @@ def test_a_hopeless_trial_is_given_up(tuning: Callable[..., Tuned], monkeypatch:
 
 
 def test_a_trial_that_fails_is_one_of_many(tuning: Callable[..., Tuned], monkeypatch: pytest.MonkeyPatch) -> None:
-    train_in, calls = tune.train_in, []  # type: Any, list[int]
+    calls: list[int] = []
 
     def fails_twice(*given: Any, **how: Any) -> Any:
         calls.append(1)
