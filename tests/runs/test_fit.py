@@ -78,7 +78,7 @@ def test_one_setting_may_be_given_as_text() -> None:
 
 def test_a_folder_holds_the_same_model(toy: Dataset, tmp_path: Path) -> None:
     model = hmem.fit(toy, "tpr-inf", settings=SMALL, seed=4, out=tmp_path / "m")
-    assert {path.name for path in (tmp_path / "m").iterdir()} == {*FILES, "run.json", "log.jsonl"}
+    assert {path.name for path in (tmp_path / "m").iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
     loaded = hmem.load(str(tmp_path / "m"))
     assert same(model, loaded)
     assert (loaded.preset, loaded.dataset, loaded.config) == ("tpr-inf", "toy", model.config)

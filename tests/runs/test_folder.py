@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import CheckpointError
-from hmem.runs.folder import difference, claimed, read_run
+from hmem.runs.folder import claimed, difference, read_run
 
 
 def test_the_firstdifference_is_named() -> None:

@@ -96,8 +96,6 @@ def train(
         stopped = interrupted.problem.capitalize()
         output.console(stderr=quiet).print(f"{stopped}. The same command with --resume goes on from here.")
         raise typer.Exit(interrupted.exit_code) from None
-    if fine_tune:
-        output.note("The model in use was trained with some of the validation facts: the metrics flatter the new one.")
     _tell(trained, out, from_kb, json_path)
 
 

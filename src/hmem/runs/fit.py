@@ -22,6 +22,7 @@ from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.evaluate import Validator
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import Dataset
+from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.registry import counts, load_dataset
 from hmem.model.build import ModelScorer, Network
 from hmem.model.checkpoint import BUNDLED, Model, model_folder
@@ -32,7 +33,7 @@ from hmem.model.propagation import Propagation
 from hmem.runs.callbacks import Callback, Callbacks
 from hmem.runs.choose import chosen
 from hmem.runs.device import resolve_device
-from hmem.runs.folder import RunFolder, claimed
+from hmem.runs.folder import RunFacts, RunFolder, claimed
 from hmem.training.loop import Hooks, Outcome, Progress, train
 from hmem.training.state import State
 from hmem.training.warm_start import warm_start
@@ -51,12 +52,19 @@ class Plan:
     preset: str
     config: Config
     start: Callable[[], State] | None = None  # the weights that fine-tuning begins with
+    before: FactKeys | None = None  # of the facts that the model which it begins with was trained on
     reasons: tuple[str, ...] = ()  # for the settings that were chosen for the graph
 
     def settled(self, device: str) -> "Plan":
         """The plan with settings that suit the graph where the preset leaves them open."""
         config, reasons = chosen(self.config, self.dataset, device)
         return self if config == self.config else replace(self, config=config, reasons=tuple(reasons))
+
+    @property
+    def facts(self) -> RunFacts:
+        """Which facts the model will have seen."""
+        train, valid = (fact_keys(each, self.dataset.vocab) for each in (self.dataset.train, self.dataset.valid))
+        return RunFacts(train if self.before is None else np.union1d(train, self.before), valid)
 
     @cached_property
     def run(self) -> dict[str, Any]:
@@ -169,7 +177,7 @@ def train_in(
         if not is_ours:
             raise ConfigError("another process is training in {path}; choose another folder", path=out)
         if not resume:
-            folder.begin(plan.run, overwrite)
+            folder.begin(plan.run, overwrite, plan.facts)
         return carry_out(plan, folder, start, device=device, callbacks=callbacks, measure=measure)
 
 

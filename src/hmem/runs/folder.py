@@ -1,6 +1,7 @@
 """The folder of a run: what was asked for, its log, the state from which it can go on, and in the end the model.
 
 run.json                what was asked for; a run is resumed only with the same
+facts.safetensors       keys of the facts that were trained on, here and before, and of those kept for validation
 log.jsonl               a line for each look at the loss and for each validation
 training.safetensors    the state of a run that is not finished
 .lock                   held by the process that is training here
@@ -13,10 +14,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
 
 from hmem.config import Config, from_dict, to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint
+from hmem.graph.fact_keys import FactKeys
 from hmem.model.checkpoint import Model, read_tensors, write_tensors
 from hmem.training.loop import Progress
 from hmem.training.pretrain import Look
@@ -25,7 +30,14 @@ from hmem.training.state import State
 if sys.platform != "win32":
     import fcntl
 
-RUN, LOG, STATE, LOCK = "run.json", "log.jsonl", "training.safetensors", ".lock"
+RUN, FACTS, LOG, STATE, LOCK = "run.json", "facts.safetensors", "log.jsonl", "training.safetensors", ".lock"
+
+
+class RunFacts(NamedTuple):
+    """Which facts a model has seen in training and which it has not, by their keys."""
+
+    trained: FactKeys  # also by the models that it went on from
+    valid: FactKeys
 
 
 class RunFolder:
@@ -41,19 +53,22 @@ class RunFolder:
         """Whether the model here is that of a run that has ended, not the best so far."""
         return (self.path / "config.json").exists() and not self.is_interrupted
 
-    def begin(self, run: Mapping[str, Any], overwrite: bool) -> None:
+    def begin(self, run: Mapping[str, Any], overwrite: bool, facts: RunFacts | None = None) -> None:
         """Make the folder ready for a new run."""
         there = {child.name for child in self.path.iterdir()} if self.path.exists() else set()
-        if there - {RUN, LOG, LOCK} and not overwrite:
+        if there - {RUN, FACTS, LOG, LOCK} and not overwrite:
             going_on = Hint(text="choose another folder, or go on with its run", option="resume")
             replacing = Hint(text="choose another folder, or replace what it holds", option="overwrite")
             raise ConfigError(
                 "{path} is not empty", path=self.path, hint=going_on if self.is_interrupted else replacing
             )
         self.path.mkdir(parents=True, exist_ok=True)
-        for name in (STATE, LOG):
+        for name in (STATE, LOG, FACTS):
             (self.path / name).unlink(missing_ok=True)
         (self.path / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
+        if facts is not None:
+            keys = {name: torch.from_numpy(np.sort(each).view(np.int64)) for name, each in facts._asdict().items()}
+            write_tensors(self.path / FACTS, keys)
 
     def resume(self, run: Mapping[str, Any]) -> State:
         """Where the interrupted run stopped, if it is the same as `run`."""
@@ -102,6 +117,17 @@ def read_run(folder: Path) -> dict[str, Any]:
     if not isinstance(run, dict):
         raise CheckpointError("expected an object", path=folder / RUN)
     return run
+
+
+def read_facts(folder: Path) -> RunFacts | None:
+    """Which facts the model of this folder has seen; None of a model of before this was written down."""
+    if not (folder / FACTS).exists():
+        return None
+    keys = read_tensors(folder / FACTS)[0]
+    try:
+        return RunFacts(*(keys[name].numpy().view(np.uint64) for name in RunFacts._fields))
+    except KeyError as error:
+        raise CheckpointError(f"the keys {error} are missing", path=folder / FACTS) from error
 
 
 @contextmanager

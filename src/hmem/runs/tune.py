@@ -215,7 +215,7 @@ class _Tuning:
 
     def _keep(self, model: Model, settings: Mapping[str, Any]) -> None:
         kept = RunFolder(self.out / MODEL)
-        kept.begin(read_run(self.out / TRIAL), overwrite=True)
+        kept.begin(read_run(self.out / TRIAL), True, self.plan.facts)
         kept.finish(model)
         self._write_best({**self.fixed, **settings})
 
