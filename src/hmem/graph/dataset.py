@@ -5,7 +5,7 @@ Which facts are memories built from, which answers are filtered, which entities 
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -102,6 +102,13 @@ class Dataset:
     def everything(self) -> Triples:
         return np.concatenate([self.inference_triples("train+valid"), self.test])
 
+    @property
+    def validates_held_in(self) -> bool:
+        """Whether entities are held out, and no validation fact is about exactly one of them."""
+        if self.heldout is None or not len(self.valid):
+            return False
+        return not (np.isin(self.valid[:, [0, 2]], self.heldout).sum(1) == 1).any()
+
     def heldin(self) -> Int[np.ndarray, " C"] | None:
         """The candidates, where they are not simply all entities."""
         if self.heldout is None:
@@ -134,7 +141,7 @@ def load_tables(
         for entity in heldout:  # a held-out entity may have no fact in any split
             vocab.entities.add(entity)
         held = np.unique(vocab.entities.ids_of(heldout))
-    return Dataset(
+    made = Dataset(
         name=name,
         vocab=vocab,
         train=parts["train"],
@@ -145,6 +152,10 @@ def load_tables(
         duplicates=duplicates,
         notes=tuple(notes),
     )
+    if made.validates_held_in:
+        note = "no validation fact is about a held-out entity: they are used as they are, and say less about the test"
+        made = replace(made, notes=(*made.notes, note))
+    return made
 
 
 def load_facts(source: object, **options: object) -> Dataset:

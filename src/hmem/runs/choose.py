@@ -47,8 +47,11 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
 
 
 def share_missing(dataset: Dataset) -> float:
-    """The share of their facts that held-out entities lack: those of validation, and as many of test."""
-    if dataset.observed is None:
+    """The share of their facts that held-out entities lack: those of validation, and as many of test.
+
+    Validation facts that are not about them say nothing of it.
+    """
+    if dataset.observed is None or dataset.validates_held_in:
         return 0.0
     asked = 2 * len(dataset.valid)
     return asked / max(1, asked + len(dataset.observed))
