@@ -28,7 +28,7 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
         if training.minutes is None and device == "cpu":
             training = replace(training, minutes=CPU_MINUTES)
             said += f", or {CPU_MINUTES:g} minutes on this CPU"
-        reasons.append(f"{said}; the best weights are kept")
+        reasons.append(f"{said}; the {'best' if len(dataset.valid) else 'last'} weights are kept")
     if training.validate_every is None:
         assert training.epochs is not None
         training = replace(training, validate_every=training.epochs / LOOKS)
