@@ -19,6 +19,7 @@ from tests.conftest import TOY_TRAIN
 # Every command with all it needs; OUT is a new name
 LINES = {
     "train": f"facts.tsv --out OUT {' '.join(QUICK)}",
+    "tune": "facts.tsv --out OUT --budget 1s --device cpu",
     "evaluate": "model facts.tsv",
     "predict": "zoo.kb dog.n.01 hypernym",
     "explain": "zoo.kb dog.n.01 hypernym canine.n.02",
@@ -59,11 +60,12 @@ LINES = {
 # Parameters that say where something is written; by name, or by command and name where others have the same name
 FILES = {"json_path", "facts export file", "kb create kb", "reproduce results", "reproduce baselines"}
 FOLDERS = {"out", "reproduce models", "reproduce figures"}
+# `plot` begins the name of two pictures, which end in .png and .svg
 NO_OUTPUTS = """
     allow_writes as_of assignments baselines binding breakdowns budget caption columns combine commit confidence
     config_file data delimiter device direction draws dry_run entity entity_dim epochs everything fact facts file files
     fine_tune format_ from_kb from_scratch graph graphs group head header heldout host host_name k kb limit log_level
-    minutes model names old_tail overwrite port preset protocol quick relation relation_dim resume retrain rows_folder
+    minutes model names old_tail overwrite plot port preset protocol quick relation relation_dim resume retrain rows_folder
     rules sample seed seeds short_names source split steps tail timeout verify weights
 """
 REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
@@ -119,7 +121,7 @@ def at_stake(zoo: str, tmp_path: Path) -> Path:
 def test_every_command_is_tried() -> None:
     assert {name for name, _ in commands(typer.main.get_command(app))} == LINES.keys()
     kinds = [kind for _, kind, _ in outputs()]
-    assert (kinds.count("file"), kinds.count("folder")) == (36, 11)
+    assert (kinds.count("file"), kinds.count("folder")) == (37, 12)
 
 
 def test_no_output_of_any_command_replaces_a_base_or_a_model(at_stake: Path, command: Command) -> None:

@@ -80,7 +80,7 @@ def test_a_full_disk_is_one_line_that_says_what_to_do(run: Run, monkeypatch: pyt
 def test_writes_a_folder_and_says_so(run: Run) -> None:
     code, out, err = run("train", "toy", "--out", "model", *QUICK)
     assert code == 0
-    assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "log.jsonl"}
+    assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
     assert re.search(r"^ *recall +all ", out, re.MULTILINE)
     assert "toy, valid: 6 queries" in out
     assert re.search(r"^model: trained 3\.0 epochs in \d+ s \(done\)\.$", out, re.MULTILINE)
@@ -172,14 +172,14 @@ def test_the_same_seed_gives_the_same_file(run: Run) -> None:
 def test_trains_on_a_single_file_and_says_how_it_was_split(run: Run, here: Path) -> None:
     code, out, err = run("train", here / "toy" / "train.tsv", "--out", "model", *QUICK)
     assert (code, "at random" in out) == (0, False)
-    assert "no valid or test file: 2 for valid and 2 for test taken from train at random (seed 0)" in err
+    assert "no valid or test file: 2 for valid and 2 for test taken from train at random (the same each time)" in err
 
 
 def test_the_folder_may_be_the_one_we_are_in(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "inside").mkdir()
     monkeypatch.chdir(here / "inside")
     assert run("train", here / "toy", "--out", ".", *QUICK).code == 0
-    assert {path.name for path in Path().iterdir()} == {*FILES, "run.json", "log.jsonl"}
+    assert {path.name for path in Path().iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
 
 
 # What it refuses
@@ -310,7 +310,12 @@ def test_ctrl_c_saves_and_says_how_to_go_on(run: Run, monkeypatch: pytest.Monkey
     code, out, _ = interrupt(run, monkeypatch, *command)
     assert code == 130
     assert out == "Stopped after 2.0 epochs. The same command with --resume goes on from here.\n"
-    assert {path.name for path in Path("model").iterdir()} == {"run.json", "log.jsonl", "training.safetensors"}
+    assert {path.name for path in Path("model").iterdir()} == {
+        "run.json",
+        "facts.safetensors",
+        "log.jsonl",
+        "training.safetensors",
+    }
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     assert run(*command) == (
@@ -331,7 +336,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(run: Run, monkeypatch: pytest.Monkey
     )
     code, _, _ = run(*command, "--resume")
     assert code == 0
-    assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "log.jsonl"}
+    assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
     assert run("train", "toy", "--out", "whole", *command[4:]).code == 0
     assert same_weights("model", "whole")
     steps = [line["step"] for line in log_of("model")]

@@ -180,7 +180,9 @@ def test_a_single_file_is_split_on_the_spot(tmp_path: Path) -> None:
     dataset = load_facts(tmp_path / "facts.tsv")
     assert dataset.name == "facts.tsv"
     assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (90, 5, 5)
-    assert dataset.notes == ("no valid or test file: 5 for valid and 5 for test taken from train at random (seed 0)",)
+    assert dataset.notes == (
+        "no valid or test file: 5 for valid and 5 for test taken from train at random (the same each time)",
+    )
     again = load_facts(tmp_path / "facts.tsv")
     assert all(np.array_equal(again.split(split), dataset.split(split)) for split in ("train", "valid", "test"))
 
@@ -198,7 +200,7 @@ def test_a_dataset_shows_its_sizes_and_notes() -> None:
     rows = [(f"e{head}", "r", f"e{tail}") for head in range(10) for tail in range(10)]
     assert repr(load_facts(rows)) == (
         "Dataset('list': 10 entities, 1 relations, 90 train, 5 valid, 5 test; "
-        "no valid or test file: 5 for valid and 5 for test taken from train at random (seed 0))"
+        "no valid or test file: 5 for valid and 5 for test taken from train at random (the same each time))"
     )
 
 
@@ -253,7 +255,7 @@ def test_one_missing_split_is_taken_from_train(tmp_path: Path) -> None:
     write(tmp_path / "test.tsv", [("e0", "r", "x")])
     dataset = load_folder(tmp_path)
     assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (95, 5, 1)
-    assert dataset.notes == ("no valid file: 5 for valid taken from train at random (seed 0)",)
+    assert dataset.notes == ("no valid file: 5 for valid taken from train at random (the same each time)",)
 
 
 names = st.sampled_from("abcdef")

@@ -47,6 +47,8 @@ def test_a_larger_graph_is_gone_through_less_often(facts: int, epochs: int) -> N
     assert config.training.validate_every == pytest.approx(epochs / LOOKS)
     said = f"{epochs} {'epoch' if epochs == 1 else 'epochs'} of {facts:,} facts; the best weights are kept"
     assert reasons[0] == said
+    unknown = replace(chain(facts), valid=as_triples([]))
+    assert chosen(OPEN, unknown, "cuda")[1][0] == said.replace("best", "last")
 
 
 def test_on_a_cpu_there_is_a_limit_of_time_too() -> None:

@@ -14,6 +14,7 @@ from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
 from hmem.graph.dataset import Dataset
 from hmem.model.checkpoint import FILES
 from hmem.model.presets import preset as settings_of
+from hmem.runs.choose import share_missing
 from hmem.runs.fit import configure
 from hmem.runs.folder import claimed
 from hmem.training.loop import Progress
@@ -78,7 +79,7 @@ def test_one_setting_may_be_given_as_text() -> None:
 
 def test_a_folder_holds_the_same_model(toy: Dataset, tmp_path: Path) -> None:
     model = hmem.fit(toy, "tpr-inf", settings=SMALL, seed=4, out=tmp_path / "m")
-    assert {path.name for path in (tmp_path / "m").iterdir()} == {*FILES, "run.json", "log.jsonl"}
+    assert {path.name for path in (tmp_path / "m").iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
     loaded = hmem.load(str(tmp_path / "m"))
     assert same(model, loaded)
     assert (loaded.preset, loaded.dataset, loaded.config) == ("tpr-inf", "toy", model.config)
@@ -170,3 +171,25 @@ def test_settings_of_memories_are_refused_where_there_are_none() -> None:
         configure(settings_of("any-graph"), ["memory.entity_dim=8"])
     assert configure(settings_of("recall"), ["memory.entity_dim=8"]).memory.entity_dim == 8
     assert configure(settings_of("any-graph"), {"memory": {}}).propagation is not None
+
+
+def test_validation_facts_about_trained_entities_are_used_where_others_are_held_out(tmp_path: Path) -> None:
+    """As in data sets of out-of-graph entities: only test is about the held-out ones."""
+    folder = tmp_path / "ookg"
+    folder.mkdir()
+    facts = [(f"e{n % 9}", f"r{n % 2}", f"e{(n + 1 + n // 9) % 9}") for n in range(40)]
+    splits = {"train": facts[:30], "valid": facts[30:], "observed": [("new", "r0", "e1"), ("new", "r1", "e2")]}
+    splits["test"] = [("new", "r0", "e3")]
+    for split, rows in splits.items():
+        (folder / f"{split}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    (folder / "heldout.tsv").write_text("new\n")
+    dataset = hmem.load_dataset(folder)
+    assert dataset.notes == (
+        "no validation fact is about a held-out entity: they are used as they are, and say less about the test",
+    )
+    assert share_missing(dataset) == 0.0
+    model = hmem.fit(dataset, "recall", settings=SMALL)
+    valid = model.metrics["reports"][0]["protocols"]["all"]
+    assert valid["both.count"] == 2 * len(dataset.valid)
+    assert model.metrics["calibration"]["slots"] is not None
+    assert hmem.evaluate(model, dataset).protocols["all"]["both.count"] == 1

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import CheckpointError
-from hmem.runs.folder import _difference, claimed, read_run
+from hmem.runs.folder import claimed, difference, read_run
 
 
-def test_the_first_difference_is_named() -> None:
+def test_the_firstdifference_is_named() -> None:
     before = {"data": "a", "config": {"memory": {"x": 1, "y": None}, "training": {"z": 1}}}
-    assert _difference(before, {**before, "data": "b"}) == "data=a, not b"
+    assert difference(before, {**before, "data": "b"}) == "data=a, not b"
     now = {"data": "a", "config": {"memory": {"x": 1, "y": 3}, "training": {"z": 2}}}
-    assert _difference(before, now) == "config.memory.y=None, not 3"
+    assert difference(before, now) == "config.memory.y=None, not 3"
 
 
 @pytest.mark.parametrize(("text", "message"), [(None, "no such file"), ("{", "not JSON"), ("[]", "expected an object")])

@@ -434,6 +434,29 @@ def test_the_best_weights_so_far_are_handed_out(toy: Dataset) -> None:
     assert kept == [0.3, 0.4]
 
 
+@pytest.mark.parametrize(("takes", "looks"), [(0, [8, 16, 24, 32, 40, 48, 56, 61]), (5, [8, 34, 60])])
+def test_looks_are_spread_over_the_time_if_the_clock_ends_the_run(
+    toy: Dataset, monkeypatch: pytest.MonkeyPatch, takes: int, looks: list[int]
+) -> None:
+    """A second for each step and a minute for all of a million epochs; dear looks are fewer."""
+    now, seen = [0.0], list[float]()
+
+    def validate(model: Network) -> float:
+        seen.append(now[0])
+        now[0] += takes
+        return 0.5
+
+    def step() -> bool:
+        now[0] += 1
+        return False
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    training = {"epochs": 10**6, "minutes": 61 / 60, "validate_every": 10**6 / 8, "patience": None}
+    outcome = fit(small("recall", training=training), toy, Hooks(validate=validate, stop=step))
+    assert outcome.stopped == "time"
+    assert seen == looks
+
+
 # What is told
 
 

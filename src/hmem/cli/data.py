@@ -125,7 +125,7 @@ def import_(
 ) -> None:
     """Make a dataset folder from a file of facts whose columns or format need explaining.
 
-    Facts are split at random (seed 0) so that every entity and relation stays in train.
+    Facts are split at random, the same way each time, so that every entity and relation stays in train.
     """
     from hmem.graph.canonical import write_folder
     from hmem.graph.registry import counts

@@ -2,12 +2,15 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from hmem.cli import options, output
 from hmem.errors import CheckpointError, ConfigError
+
+if TYPE_CHECKING:
+    from hmem.graph.dataset import Dataset
 
 
 def evaluate(
@@ -43,7 +46,7 @@ def evaluate(
     loaded = load(model, device)
     if data is None and not len(loaded.vocab.entities):
         raise ConfigError(f"{model} is a model of no one graph; say which DATA to rank")
-    dataset = output.load(data or _data_of(model, loaded.dataset))
+    dataset = output.load(data) if data is not None else _trained_on(model, loaded.dataset)
     protocols: tuple[Protocol, ...] = PROTOCOLS if protocol == "both" else (protocol,)
     with output.import_progress() as progress:
         told = partial(progress, "questions")
@@ -56,11 +59,14 @@ def evaluate(
     show_reports(reports, dataset, breakdowns=breakdowns, json_path=json_path)
 
 
-def _data_of(folder: Path, dataset: str) -> str:
-    """The data that the model in a folder was trained on, as they were named."""
-    from hmem.runs.folder import read_run
+def _trained_on(folder: Path, dataset: str) -> "Dataset":
+    """The data that the model in a folder was trained on, with the same validation facts."""
+    from hmem.knowledge.store.as_dataset import dataset_of, is_knowledge_base
+    from hmem.runs.folder import read_facts, read_run
 
     try:
-        return str(read_run(folder)["data"])
+        data = str(read_run(folder)["data"])
     except (CheckpointError, KeyError):
-        return dataset
+        data = dataset
+    facts = read_facts(folder) if is_knowledge_base(data) else None
+    return output.load(data) if facts is None else dataset_of(data, valid=facts.valid)

@@ -26,6 +26,7 @@ from hmem.cli import (
     reproduce,
     serve,
     train,
+    tune,
     untrained,
 )
 from hmem.cli.wording import as_typed
@@ -50,7 +51,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
 asking = (ask.predict, ask.explain, ask.missing, ask.similar)
 others = (serve.serve, demo.demo, untrained.untrained, pretrain.pretrain, reproduce.reproduce)
-for command in (train.train, evaluate.evaluate, *asking, *others):
+for command in (train.train, tune.tune, evaluate.evaluate, *asking, *others):
     app.command()(command)
 app.add_typer(figures.app, name="figures")
 

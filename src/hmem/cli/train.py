@@ -70,6 +70,8 @@ def train(
         raise ConfigError("--fine-tune goes on from the model of a knowledge base; say which with --from KB")
     place, quiet = resolve_device(device), json_path == "-"
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
+    named = settings.pop("preset", None)  # as `hmem tune` writes it
+    preset = preset or (None if named is None else str(named))
     if budget is not None:
         settings = merge(settings, {"training": {"minutes": budget}})
     try:
@@ -94,8 +96,6 @@ def train(
         stopped = interrupted.problem.capitalize()
         output.console(stderr=quiet).print(f"{stopped}. The same command with --resume goes on from here.")
         raise typer.Exit(interrupted.exit_code) from None
-    if fine_tune:
-        output.note("The model in use was trained with some of the validation facts: the metrics flatter the new one.")
     _tell(trained, out, from_kb, json_path)
 
 

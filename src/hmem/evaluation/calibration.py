@@ -181,7 +181,8 @@ def _fit_slots(
     """
     stored = dataset.inference_graph("train")
     counted = count(stored)
-    others, weights = _others(counted, stored, asked, dataset.heldout, most)
+    heldout = None if dataset.heldout is None or not np.isin(asked[:, 0], dataset.heldout).all() else dataset.heldout
+    others, weights = _others(counted, stored, asked, heldout, most)
     found = _outcomes(scorer, dataset, others, 1)
     lacking, first = outcomes.question[outcomes.leads], outcomes.log_p[outcomes.leads]
     pairs = np.concatenate([sample[lacking], others[found.question]])

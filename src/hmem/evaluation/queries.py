@@ -44,7 +44,10 @@ def both_sides(triples: Triples, num_relations: int) -> Queries:
 
 
 def queries_of(dataset: Dataset, split: Split, graph: GraphName = "train") -> Queries:
-    """The questions of one split; of a held-out-entity set those of a held-out entity for one that is held in."""
+    """The questions of one split; of a held-out-entity set those of a held-out entity for one that is held in.
+
+    If no validation fact is about a held-out entity, all that can be answered by one that is held in are asked.
+    """
     if split == "train" or (split == "valid" and graph == "train+valid"):
         raise ConfigError(f'the {split} facts are in the graph "{graph}": ranking them would ask for what is given')
     triples = dataset.split(split)
@@ -53,7 +56,10 @@ def queries_of(dataset: Dataset, split: Split, graph: GraphName = "train") -> Qu
     queries = both_sides(triples, dataset.num_relations)
     if dataset.heldout is None:
         return queries
-    about_new = np.isin(queries.entities, dataset.heldout) & ~np.isin(queries.targets, dataset.heldout)
+    can_be_answered = ~np.isin(queries.targets, dataset.heldout)
+    about_new = can_be_answered & np.isin(queries.entities, dataset.heldout)
+    if split == "valid" and not about_new.any():
+        about_new = can_be_answered
     if not about_new.any():
         raise DataError(f"{dataset.name} has no {split} fact with exactly one held-out entity, so none to rank")
     return queries.select(about_new)

@@ -5,7 +5,7 @@ Which facts are memories built from, which answers are filtered, which entities 
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from hmem.errors import ConfigError, DataError
+from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.intern import intern
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
@@ -34,6 +35,7 @@ STEMS = {
 }
 HELDOUT = ("heldout",)
 SHARE_HELD_BACK = 0.05  # of a graph without splits, for each of validation and test
+FEWEST = 20  # of what is left to hold back where most facts were trained on before
 WHY_NONE = "nearly all are the only ones about some entity or relation"
 
 
@@ -100,6 +102,13 @@ class Dataset:
     def everything(self) -> Triples:
         return np.concatenate([self.inference_triples("train+valid"), self.test])
 
+    @property
+    def validates_held_in(self) -> bool:
+        """Whether entities are held out, and no validation fact is about exactly one of them."""
+        if self.heldout is None or not len(self.valid):
+            return False
+        return not (np.isin(self.valid[:, [0, 2]], self.heldout).sum(1) == 1).any()
+
     def heldin(self) -> Int[np.ndarray, " C"] | None:
         """The candidates, where they are not simply all entities."""
         if self.heldout is None:
@@ -107,8 +116,16 @@ class Dataset:
         return np.setdiff1d(np.arange(self.num_entities), self.heldout)
 
 
-def load_tables(name: str, tables: Mapping[str, pa.Table], heldout: list[str] | None = None) -> Dataset:
-    """A dataset from one table per split; `train` numbers the names first."""
+def load_tables(
+    name: str,
+    tables: Mapping[str, pa.Table],
+    heldout: list[str] | None = None,
+    trained: FactKeys | None = None,
+) -> Dataset:
+    """A dataset from one table per split; `train` numbers the names first.
+
+    Facts for validation or test that are to be taken from train are none of those that were `trained` on before.
+    """
     vocab, duplicates, parts = Vocabulary(), 0, {}
     for split in STEMS:
         if split in tables:
@@ -117,14 +134,14 @@ def load_tables(name: str, tables: Mapping[str, pa.Table], heldout: list[str] | 
             duplicates += interned.duplicates
     notes = [note for table in tables.values() if (note := note_of(table)) is not None]
     if "valid" not in parts or "test" not in parts:
-        parts, note = _split_on_the_spot(parts)
+        parts, note = _split_on_the_spot(parts, vocab, trained)
         notes.append(note)
     held = None
     if heldout is not None:
         for entity in heldout:  # a held-out entity may have no fact in any split
             vocab.entities.add(entity)
         held = np.unique(vocab.entities.ids_of(heldout))
-    return Dataset(
+    made = Dataset(
         name=name,
         vocab=vocab,
         train=parts["train"],
@@ -135,6 +152,10 @@ def load_tables(name: str, tables: Mapping[str, pa.Table], heldout: list[str] | 
         duplicates=duplicates,
         notes=tuple(notes),
     )
+    if made.validates_held_in:
+        note = "no validation fact is about a held-out entity: they are used as they are, and say less about the test"
+        made = replace(made, notes=(*made.notes, note))
+    return made
 
 
 def load_facts(source: object, **options: object) -> Dataset:
@@ -177,9 +198,9 @@ def _read_column(path: Path) -> list[str]:
         return [line.rstrip("\r\n") for line in Lines(stream, path) if line.strip()]
 
 
-def spare_rows(facts: Triples, count: int) -> list[int]:
-    """At most `count` facts drawn at random without which each entity and relation still has one."""
-    order = np.random.default_rng(0).permutation(len(facts))
+def spare_rows(facts: Triples, count: int, order: Int[np.ndarray, " _"] | None = None) -> list[int]:
+    """At most `count` facts without which each entity and relation still has one; the first in `order`, or any."""
+    order = np.random.default_rng(0).permutation(len(facts)) if order is None else order
     uses_entity = np.bincount(facts[:, [0, 2]].ravel())
     uses_relation = np.bincount(facts[:, 1])
     taken: list[int] = []
@@ -195,11 +216,23 @@ def spare_rows(facts: Triples, count: int) -> list[int]:
     return taken
 
 
-def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], str]:
-    """Take the missing validation or test facts out of train, such that each entity and relation stays in it."""
+def _split_on_the_spot(
+    parts: dict[str, Triples], vocab: Vocabulary, trained: FactKeys | None
+) -> tuple[dict[str, Triples], str]:
+    """Take the missing validation or test facts out of train, such that each entity and relation stays in it.
+
+    Facts are drawn by their keys: whatever else is in train, and in whichever order, mostly the same ones are taken.
+    """
     absent = [split for split in ("valid", "test") if split not in parts]
     train = parts["train"]
-    taken = spare_rows(train, max(1, round(SHARE_HELD_BACK * len(train))) * len(absent))
+    keys = fact_keys(train, vocab)
+    order, wanted = np.argsort(keys, kind="stable"), max(1, round(SHARE_HELD_BACK * len(train)))
+    if trained is not None:
+        order = order[~np.isin(keys[order], trained)]
+        wanted = min(wanted, _affordable(keys[order]))
+    taken = spare_rows(train, wanted * len(absent), order)
+    if trained is not None and len(taken) < min(FEWEST, SHARE_HELD_BACK * len(train) / 4):
+        taken = []  # so few say nothing
     share = len(taken) // len(absent)
     split = dict(parts)
     rows = np.array(taken[: share * len(absent)], dtype=np.int64)
@@ -209,4 +242,14 @@ def _split_on_the_spot(parts: dict[str, Triples]) -> tuple[dict[str, Triples], s
     if not share:
         return split, f"no {' or '.join(absent)} file, and too few facts to take any from train: {WHY_NONE}"
     sizes = " and ".join(f"{len(split[name]):,} for {name}" for name in absent)
-    return split, f"no {' or '.join(absent)} file: {sizes} taken from train at random (seed 0)"
+    return split, f"no {' or '.join(absent)} file: {sizes} taken from train at random (the same each time)"
+
+
+def _affordable(keys: FactKeys) -> int:
+    """How many of the facts that were never trained on are kept out of training again.
+
+    Those that would be if nothing had been trained on, with keys in the first twentieth; or a quarter, so that most of
+    what is new is learned.
+    """
+    below = int((keys < np.uint64(SHARE_HELD_BACK * 2.0**64)).sum())
+    return max(below, len(keys) // 4, 1)

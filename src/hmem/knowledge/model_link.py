@@ -2,14 +2,20 @@
 
 import hashlib
 import os
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from hmem.errors import CheckpointError, Hint, StoreError
+from hmem.graph.fact_keys import FactKeys, fact_keys
+from hmem.graph.names import Vocabulary
+from hmem.graph.triples import Triples
 from hmem.knowledge.store.as_dataset import split_moment
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import BUNDLED, Model, load
-from hmem.runs.folder import read_run
+from hmem.runs.folder import read_facts, read_run
 
 FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # those that decide the answers
 KEYS = ("model", "model_checksum", "model_moment", "model_trained_until")
@@ -43,6 +49,10 @@ class ModelLink:
         """The model that comes with hmem and answers where none is attached."""
         return cls(folder=BUNDLED, checksum=checksum_of(BUNDLED), moment=0, trained_until=0)
 
+    def keys_until(self, store: Store) -> FactKeys:
+        """The keys of all facts that the model may have been trained with, by their time."""
+        return _keys(store, store.triples(self.trained_until))
+
     def load(self, store: Store, device: str) -> Model:
         """The model, if it is still the one that was attached."""
         if not self.folder.is_dir():
@@ -64,7 +74,8 @@ def attach(store: Store, folder: Path, trained_until: int | None = None) -> None
     """Write down which model answers from now on, in one step.
 
     `trained_until` is the last moment whose facts it was trained with. If it is not given, it is what the folder says
-    if the model was trained from this base, what it was if this very model is in use already, and else the present.
+    if the model was trained from this base, or the moment of the last fact that the folder lists as trained on. Where
+    it lists none, it is what it was if this very model is in use already, and else the present.
     The model that comes with hmem is not written down: it answers where nothing is, wherever hmem is installed.
     """
     if folder == BUNDLED:
@@ -78,6 +89,8 @@ def attach(store: Store, folder: Path, trained_until: int | None = None) -> None
     moment, checksum = store.moment, checksum_of(folder)
     if trained_until is None:
         trained_until = _recorded_moment(store, folder, moment)
+    if trained_until is None and (facts := read_facts(folder)) is not None:
+        trained_until = _last_trained(store, facts.trained, moment)
     if trained_until is None:
         before = ModelLink.of(store)
         trained_until = moment if before is None or before.checksum != checksum else before.trained_until
@@ -116,3 +129,16 @@ def _recorded_moment(store: Store, folder: Path, present: int) -> int | None:
         return None
     is_this = path.samefile(store.path) if path.exists() else path.name == store.path.name
     return moment if is_this and moment <= present else None
+
+
+def _last_trained(store: Store, trained: FactKeys, present: int) -> int:
+    """The last moment that added a fact which is among those trained on."""
+
+    def has_none_after(moment: int) -> bool:
+        return not np.isin(_keys(store, store.changes_since(moment, 0, 0).added), trained).any()
+
+    return bisect_left(range(present), True, key=has_none_after)
+
+
+def _keys(store: Store, facts: Triples) -> FactKeys:
+    return fact_keys(facts, Vocabulary(store.entity_names(), store.relation_names()))

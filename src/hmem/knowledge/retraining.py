@@ -6,6 +6,7 @@ from typing import Any
 
 from hmem.config import to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint, StoreError
+from hmem.graph.fact_keys import FactKeys
 from hmem.knowledge.model_link import ModelLink, attach, trained_from
 from hmem.knowledge.store.as_dataset import dataset_of
 from hmem.knowledge.store.store import Store
@@ -13,6 +14,7 @@ from hmem.model.checkpoint import Model
 from hmem.model.presets import DEFAULT
 from hmem.model.presets import preset as settings_of
 from hmem.runs.fit import Plan, Settings, Trained, bundled_start, configure, train_in
+from hmem.runs.folder import read_facts
 from hmem.training.warm_start import warm_start
 
 
@@ -23,6 +25,7 @@ class Retraining:
     path: Path
     moment: int  # the facts up to it are trained on
     before: Model | None  # the model in use
+    trained: FactKeys | None = None  # of the facts that it was trained on
     problem: str = ""  # why the model in use cannot be read
 
     @classmethod
@@ -38,7 +41,9 @@ class Retraining:
                 problem = f"{{path}} is the model that {path} uses; choose another folder, so that it stays until then"
                 raise ConfigError(problem, path=out)
             try:
-                return cls(path=path, moment=moment, before=link.load(store, "cpu"))
+                before, facts = link.load(store, "cpu"), read_facts(link.folder)
+                trained = link.keys_until(store) if facts is None else facts.trained
+                return cls(path=path, moment=moment, before=before, trained=trained)
             except (StoreError, CheckpointError) as error:  # no reason not to train a better one
                 return cls(path=path, moment=moment, before=None, problem=str(error))
 
@@ -55,8 +60,9 @@ class Retraining:
     ) -> Trained:
         """Train as `hmem.fit` does, and let the knowledge base use the model when it is ready and saved.
 
-        Without a preset the settings are those of the model in use; `fine_tune` begins with its weights, too. `run` is
-        what `train_in` takes: device, callbacks, resume, overwrite.
+        Without a preset the settings are those of the model in use; `fine_tune` begins with its weights, too, and
+        validates with facts that neither it nor those before it were trained on. `run` is what `train_in` takes:
+        device, callbacks, resume, overwrite.
         """
         plan = self._plan(preset, settings, seed, fine_tune, from_scratch)
         trained = train_in(out, plan, **run)
@@ -74,8 +80,9 @@ class Retraining:
         else:
             preset = preset or DEFAULT
             base = settings_of(preset)
-        config, dataset = configure(base, settings, seed), dataset_of(data)
-        plan = Plan(data=data, dataset=dataset, preset=preset, config=config)
+        trained = self.trained if fine_tune else None
+        config, dataset = configure(base, settings, seed), dataset_of(data, trained=trained)
+        plan = Plan(data=data, dataset=dataset, preset=preset, config=config, before=trained)
         if not fine_tune:
             return plan if from_scratch else replace(plan, start=bundled_start(config, dataset))
         if before is None:

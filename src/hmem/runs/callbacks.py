@@ -24,6 +24,9 @@ class Callback:
     def on_end(self, model: Model) -> None:
         """When the model has been measured and, if there is a folder, saved."""
 
+    def on_error(self, error: BaseException) -> None:
+        """In the place of `on_end`, if the run is interrupted or fails."""
+
     def should_stop(self) -> bool:
         """Asked after each step; True ends the run with `InterruptedRunError`, and it can be resumed."""
         return False
@@ -48,6 +51,10 @@ class Callbacks(Callback):
     def on_end(self, model: Model) -> None:
         for each in self.all:
             each.on_end(model)
+
+    def on_error(self, error: BaseException) -> None:
+        for each in self.all:
+            each.on_error(error)
 
     def should_stop(self) -> bool:
         return any(each.should_stop() for each in self.all)

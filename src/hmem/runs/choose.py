@@ -28,7 +28,7 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
         if training.minutes is None and device == "cpu":
             training = replace(training, minutes=CPU_MINUTES)
             said += f", or {CPU_MINUTES:g} minutes on this CPU"
-        reasons.append(f"{said}; the best weights are kept")
+        reasons.append(f"{said}; the {'best' if len(dataset.valid) else 'last'} weights are kept")
     if training.validate_every is None:
         assert training.epochs is not None
         training = replace(training, validate_every=training.epochs / LOOKS)
@@ -47,8 +47,11 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
 
 
 def share_missing(dataset: Dataset) -> float:
-    """The share of their facts that held-out entities lack: those of validation, and as many of test."""
-    if dataset.observed is None:
+    """The share of their facts that held-out entities lack: those of validation, and as many of test.
+
+    Validation facts that are not about them say nothing of it.
+    """
+    if dataset.observed is None or dataset.validates_held_in:
         return 0.0
     asked = 2 * len(dataset.valid)
     return asked / max(1, asked + len(dataset.observed))

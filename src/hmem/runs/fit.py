@@ -22,6 +22,7 @@ from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.evaluate import Validator
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import Dataset
+from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.registry import counts, load_dataset
 from hmem.model.build import ModelScorer, Network
 from hmem.model.checkpoint import BUNDLED, Model, model_folder
@@ -32,7 +33,7 @@ from hmem.model.propagation import Propagation
 from hmem.runs.callbacks import Callback, Callbacks
 from hmem.runs.choose import chosen
 from hmem.runs.device import resolve_device
-from hmem.runs.folder import RunFolder, claimed
+from hmem.runs.folder import RunFacts, RunFolder, claimed
 from hmem.training.loop import Hooks, Outcome, Progress, train
 from hmem.training.state import State
 from hmem.training.warm_start import warm_start
@@ -51,12 +52,19 @@ class Plan:
     preset: str
     config: Config
     start: Callable[[], State] | None = None  # the weights that fine-tuning begins with
+    before: FactKeys | None = None  # of the facts that the model which it begins with was trained on
     reasons: tuple[str, ...] = ()  # for the settings that were chosen for the graph
 
     def settled(self, device: str) -> "Plan":
         """The plan with settings that suit the graph where the preset leaves them open."""
         config, reasons = chosen(self.config, self.dataset, device)
         return self if config == self.config else replace(self, config=config, reasons=tuple(reasons))
+
+    @property
+    def facts(self) -> RunFacts:
+        """Which facts the model will have seen."""
+        train, valid = (fact_keys(each, self.dataset.vocab) for each in (self.dataset.train, self.dataset.valid))
+        return RunFacts(train if self.before is None else np.union1d(train, self.before), valid)
 
     @cached_property
     def run(self) -> dict[str, Any]:
@@ -153,6 +161,7 @@ def train_in(
     callbacks: Iterable[AnyCallback] = (),
     resume: bool = False,
     overwrite: bool = False,
+    measure: bool = True,
 ) -> Trained:
     """Carry out a plan in a folder of its own, or without one."""
     device = resolve_device(device)
@@ -161,15 +170,15 @@ def train_in(
         if resume or overwrite:
             option = "resume" if resume else "overwrite"
             raise ConfigError(f"{option} is about the folder of a run, and there is none", hint=Hint(option="out"))
-        return carry_out(plan, None, plan.start and plan.start(), device=device, callbacks=callbacks)
-    folder = RunFolder(out)
+        return carry_out(plan, None, plan.start and plan.start(), device=device, callbacks=callbacks, measure=measure)
+    folder = RunFolder(out, plan.facts)
     start = folder.resume(plan.run) if resume else plan.start and plan.start()
     with claimed(out) as is_ours:
         if not is_ours:
             raise ConfigError("another process is training in {path}; choose another folder", path=out)
         if not resume:
             folder.begin(plan.run, overwrite)
-        return carry_out(plan, folder, start, device=device, callbacks=callbacks)
+        return carry_out(plan, folder, start, device=device, callbacks=callbacks, measure=measure)
 
 
 def carry_out(
@@ -179,6 +188,7 @@ def carry_out(
     *,
     device: str = "auto",
     callbacks: Iterable[AnyCallback] = (),
+    measure: bool = True,
 ) -> Trained:
     """Train, measure, calibrate, save. The folder is ready, and claimed by the caller."""
     device = resolve_device(device)
@@ -193,54 +203,60 @@ def carry_out(
     )
     told.on_start(plan.run)
     size = (dataset.num_entities, dataset.num_relations)
-    outcome = train(plan.config, dataset.train, *size, device=device, hooks=hooks, resume=start)
-    if outcome.stopped == "interrupted":
-        raise InterruptedRunError(
-            f"stopped after {outcome.epochs:.1f} epochs",
-            hint=None if folder is None else Hint(text="go on from there", option="resume"),
-        )
-    trained = _measured(plan, outcome, None if validator is None else ModelScorer(outcome.model, validator.graph))
-    if folder is not None:
-        folder.finish(trained.model)
+    try:
+        outcome = train(plan.config, dataset.train, *size, device=device, hooks=hooks, resume=start)
+        if outcome.stopped == "interrupted":
+            raise InterruptedRunError(
+                f"stopped after {outcome.epochs:.1f} epochs",
+                hint=None if folder is None else Hint(text="go on from there", option="resume"),
+            )
+        trained = _trained(plan, outcome)
+        if measure and validator is not None:
+            trained = measured(trained, ModelScorer(outcome.model, validator.graph))
+        if folder is not None:
+            folder.finish(trained.model)
+    except BaseException as error:
+        told.on_error(error)
+        raise
     told.on_end(trained.model)
     return trained
 
 
-def _so_far(plan: Plan, model: Network, metric: float) -> Model:
-    """The best weights of a run that goes on, so that there is a model whatever becomes of it."""
-    metrics = {"reports": [], "training": {"stopped": "not yet", "best": round(metric, 4)}}
+def _model(plan: Plan, network: Network, cost: dict[str, Any]) -> Model:
+    """A network with what a model folder says of it."""
+    metrics = {"reports": [], "training": cost}
     return Model(
-        model=model, config=plan.config, vocab=plan.dataset.vocab, dataset=plan.dataset.name, preset=plan.preset,
+        model=network, config=plan.config, vocab=plan.dataset.vocab, dataset=plan.dataset.name, preset=plan.preset,
         metrics=metrics,
     )  # fmt: skip
 
 
-def _measured(plan: Plan, outcome: Outcome, scorer: ModelScorer | None) -> Trained:
-    """The model with what its training took, and what the validation facts say of it."""
+def _so_far(plan: Plan, network: Network, metric: float) -> Model:
+    """The best weights of a run that goes on, so that there is a model whatever becomes of it."""
+    return _model(plan, network, {"stopped": "not yet", "best": round(metric, 4)})
+
+
+def _trained(plan: Plan, outcome: Outcome) -> Trained:
+    """The model with what its training took."""
     cost = {
         "training_seconds": round(outcome.seconds, 1),
         "epochs": round(outcome.epochs, 2),
         "stopped": outcome.stopped,
         "parameters": sum(parameter.numel() for parameter in outcome.model.parameters()),
     }
-    metrics: dict[str, Any] = {"reports": [], "training": cost}
-    model = Model(
-        model=outcome.model,
-        config=plan.config,
-        vocab=plan.dataset.vocab,
-        dataset=plan.dataset.name,
-        preset=plan.preset,
-        metrics=metrics,
-    )
-    if scorer is None:
-        return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=None, calibration=None)
-    seed = plan.config.training.seed
+    model = _model(plan, outcome.model, cost)
+    return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=None, calibration=None)
+
+
+def measured(trained: Trained, scorer: ModelScorer) -> Trained:
+    """The same with what the validation facts say of the model."""
+    model, dataset = trained.model, trained.dataset
     made = report(
-        scorer, plan.dataset, model=plan.preset, split="valid", settings=model.settings, seed=seed, extra=cost
-    )
-    metrics["reports"] = [made.to_dict()]
-    is_slow = isinstance(outcome.model, Propagation) and outcome.model.device.type == "cpu"
-    calibration = calibrate(scorer, plan.dataset, **(FEWER if is_slow else {}))
-    if calibration is not None:
-        metrics["calibration"] = calibration.to_dict()
-    return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=made, calibration=calibration)
+        scorer, dataset, model=model.preset, split="valid", settings=model.settings, seed=model.config.training.seed,
+        extra=model.metrics["training"],
+    )  # fmt: skip
+    is_slow = isinstance(model.model, Propagation) and model.model.device.type == "cpu"
+    calibration = calibrate(scorer, dataset, **(FEWER if is_slow else {}))
+    metrics = {**model.metrics, "reports": [made.to_dict()]}
+    metrics |= {} if calibration is None else {"calibration": calibration.to_dict()}
+    return replace(trained, model=replace(model, metrics=metrics), report=made, calibration=calibration)

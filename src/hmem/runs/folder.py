@@ -1,6 +1,7 @@
 """The folder of a run: what was asked for, its log, the state from which it can go on, and in the end the model.
 
 run.json                what was asked for; a run is resumed only with the same
+facts.safetensors       keys of the facts that were trained on, here and before, and of those kept for validation
 log.jsonl               a line for each look at the loss and for each validation
 training.safetensors    the state of a run that is not finished
 .lock                   held by the process that is training here
@@ -15,10 +16,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
 
 from hmem.config import Config, from_dict, to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint
+from hmem.graph.fact_keys import FactKeys
 from hmem.model.checkpoint import ASIDE, FILES, Model, read_tensors, write_tensors
 from hmem.sqlite_files import PART, STATE, is_input
 from hmem.training.loop import Progress
@@ -28,14 +33,21 @@ from hmem.training.state import State
 if sys.platform != "win32":
     import fcntl
 
-RUN, LOG, LOCK = "run.json", "log.jsonl", ".lock"
+RUN, FACTS, LOG, LOCK = "run.json", "facts.safetensors", "log.jsonl", ".lock"
+
+
+class RunFacts(NamedTuple):
+    """Which facts a model has seen in training and which it has not, by their keys."""
+
+    trained: FactKeys  # also by the models that it went on from
+    valid: FactKeys
 
 
 class RunFolder:
     """A full disk ends a run at its beginning or at its end, in one line; in between it goes on as well as it can."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, facts: RunFacts | None = None) -> None:
+        self.path, self.facts = path, facts
         self._has_warned = self._has_kept = False
 
     @property
@@ -54,7 +66,7 @@ class RunFolder:
             going_on = Hint(text="choose another folder, or go on with its run", option="resume")
             anew = Hint(text="choose another folder, or replace what it holds", option="overwrite")
             raise ConfigError("{path} is not empty", path=self.path, hint=going_on if self.is_interrupted else anew)
-        for name in (*FILES, RUN, LOG):
+        for name in (*FILES, RUN, FACTS, LOG):
             if is_input(self.path / name):
                 problem = "{path} is what is read here, and is not overwritten"
                 raise ConfigError(problem, path=self.path / name, hint="choose another folder")
@@ -74,7 +86,7 @@ class RunFolder:
         before.setdefault("facts", run["facts"])  # which earlier versions did not keep
         if before != {**run, "facts": before["facts"]}:
             raise ConfigError(
-                f"the interrupted run had {_difference(before, run)}; give the same to go on", path=self.path
+                f"the interrupted run had {difference(before, run)}; give the same to go on", path=self.path
             )
         if before != run:
             problem = f"the facts of {run['data']} are not those of the interrupted run"
@@ -98,13 +110,13 @@ class RunFolder:
     def keep(self, model: Model) -> None:
         """Save the best model so far; a full disk is no reason to end the run, which tries again with the next."""
         with suppress(OSError, CheckpointError):
-            model.save(self.path)
+            self._save(model)
             self._has_kept = True
 
     def finish(self, model: Model) -> None:
         """Save the model; there is nothing to go on with any more."""
         try:
-            model.save(self.path)
+            self._save(model)
         except (OSError, CheckpointError) as error:
             problem = f"the trained model could not be saved: {_reason(error)}"
             if self.is_interrupted:
@@ -115,11 +127,22 @@ class RunFolder:
             raise CheckpointError(problem, path=self.path, hint=hint) from error
         (self.path / STATE).unlink(missing_ok=True)
 
+    def _save(self, model: Model) -> None:
+        """Save the model, and then which facts it has seen."""
+        model.save(self.path)
+        if self.facts is None:
+            (self.path / FACTS).unlink(missing_ok=True)
+        else:
+            keys = {name: torch.from_numpy(np.sort(each).view(np.int64)) for name, each in self.facts._asdict().items()}
+            write_tensors(self.path / FACTS, keys)
+
 
 def _is_left_over(child: Path) -> bool:
     """Whether a file is one of a run that got nowhere."""
     return (
-        child.name in (RUN, LOG, LOCK) or child.name.startswith(ASIDE) or (child.name[0] == "." and PART in child.name)
+        child.name in (RUN, FACTS, LOG, LOCK)
+        or child.name.startswith(ASIDE)
+        or (child.name[0] == "." and PART in child.name)
     )
 
 
@@ -165,6 +188,17 @@ def read_run(folder: Path) -> dict[str, Any]:
     return run
 
 
+def read_facts(folder: Path) -> RunFacts | None:
+    """Which facts the model of this folder has seen; None of a model of before this was written down."""
+    if not (folder / FACTS).exists():
+        return None
+    keys = read_tensors(folder / FACTS)[0]
+    try:
+        return RunFacts(*(keys[name].numpy().view(np.uint64) for name in RunFacts._fields))
+    except KeyError as error:
+        raise CheckpointError(f"the keys {error} are missing", path=folder / FACTS) from error
+
+
 @contextmanager
 def claimed(folder: Path) -> Iterator[bool]:
     """Whether this process may train in the folder: False while another one does.
@@ -195,12 +229,12 @@ def claimed(folder: Path) -> Iterator[bool]:
                 folder.rmdir()
 
 
-def _difference(before: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> str:
+def difference(before: Mapping[str, Any], now: Mapping[str, Any], where: str = "") -> str:
     """The first setting in which two runs differ."""
     for name in {**before, **now}:
         old, new = before.get(name), now.get(name)
         if isinstance(old, Mapping) and isinstance(new, Mapping) and old != new:
-            return _difference(old, new, f"{where}{name}.")
+            return difference(old, new, f"{where}{name}.")
         if old != new:
             return f"{where}{name}={old}, not {new}"
     return "other settings"

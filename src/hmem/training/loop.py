@@ -35,6 +35,7 @@ CHECKPOINT_MINUTES = 5.0
 MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
 SETBACK = 0.3  # what a setback leaves of the learning rate
 LEAST_RATE = 0.01  # of it, from which on there is no further try
+LOOK_SHARE = 4  # times as long as a validation took must pass before the clock asks for the next
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
 
 
@@ -130,7 +131,8 @@ class _Run:
         if resume is not None:
             resume.restore(self.model, self.optimizer)
         self.started = time.perf_counter() - self.state.seconds
-        self.saved = time.perf_counter()
+        self.saved = self.looked = time.perf_counter()
+        self.looked_at, self.look_took = self._share(), 0.0  # where in the run the last validation was, and its seconds
         self.speed = Speedometer()
         self.parts = 1  # in which a batch is worked on, one after the other
         self.first = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
@@ -146,8 +148,7 @@ class _Run:
             loss = self._step(self.batches.at(state.step))
             state.step += 1
             reason = self._reason_to_stop()
-            # The last step is judged even if the run is interrupted there: one that resumes has no step left to do it.
-            is_due = state.step % self.look_every == 0 or self._share() >= 1
+            is_due = self._is_look_due()
             if state.step % LOG_EVERY == 0 or state.step % self.batches.per_epoch == 0 or is_due or reason is not None:
                 self._look(loss)
             if self.hooks.validate is not None and is_due:
@@ -162,13 +163,28 @@ class _Run:
         epochs = state.step / self.batches.per_epoch
         return Outcome(model=self.model.eval(), best=best, epochs=epochs, seconds=state.seconds, stopped=reason)
 
+    def _is_look_due(self) -> bool:
+        """Whether it is time to validate: every so many steps, and in the end.
+
+        The last step is judged even if the run is interrupted there: one that resumes has no step left to do it. If the
+        clock ends the run before its steps do, the looks are spread over the time, of which they take a fifth at most.
+        """
+        if self.state.step % self.look_every == 0 or self._share() >= 1:
+            return True
+        passed, between = self._share() - self.looked_at, self.look_every / self.num_steps
+        is_worth_it = time.perf_counter() - self.looked > LOOK_SHARE * self.look_took
+        return self.training.minutes is not None and passed >= between and is_worth_it
+
     def _validate(self, validate: Callable[[Network], float]) -> None:
         """Measure the model, and remember it if it is the best so far."""
+        began = time.perf_counter()
         try:
             metric = validate(self.model)
         except NonFiniteError:  # the step after the last look was too far
             self._go_back(math.nan)
             return
+        self.looked, self.looked_at = time.perf_counter(), self._share()
+        self.look_took = self.looked - began
         is_best = self.state.best_metric is None or metric > self.state.best_metric
         self.state.record(metric, self.model)
         self._tell(metric)

@@ -9,10 +9,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from hmem.errors import Hint, StoreError
 from hmem.graph.dataset import WHY_NONE, Dataset, load_tables
+from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.readers.read import read_table
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.registry import load_dataset
@@ -52,16 +54,28 @@ def table_of(facts: object, **options: object) -> pa.Table:
     return read_table(facts, **options)  # type: ignore[arg-type]
 
 
-def dataset_of(data: str) -> Dataset:
-    """The facts of a knowledge base, some of them kept out of training to validate with, as of any file of facts."""
+def dataset_of(data: str, *, trained: FactKeys | None = None, valid: FactKeys | None = None) -> Dataset:
+    """The facts of a knowledge base, some of them kept out of training to validate with, as of any file of facts.
+
+    None of them is one that was `trained` on before; or they are those with the keys `valid`.
+    """
     path, moment = split_moment(data)
     with Store.open(path, read_only=True) as store:
         table = store.table(moment)
     if table.num_rows == 0:
         hint = Hint(text="add some with", command=f"hmem facts import {path} FILE", call="kb.add(head, relation, tail)")
         raise StoreError("{path} holds no facts to learn from", path=path, hint=hint)
-    dataset = load_tables(path.name, {"train": table, "test": table.slice(0, 0)})
+    none = table.slice(0, 0)
+    if valid is None:
+        dataset = load_tables(path.name, {"train": table, "test": none}, trained=trained)
+    else:
+        dataset = load_tables(path.name, {"train": table, "valid": none, "test": none})
+        is_valid = np.isin(fact_keys(dataset.train, dataset.vocab), valid)
+        dataset = replace(dataset, train=dataset.train[~is_valid], valid=dataset.train[is_valid])
     kept = f"{len(dataset.valid):,} of the {table.num_rows:,} facts of {path} are kept out of training to validate with"
+    if trained is not None:
+        kept += "; no earlier model was trained with them"
     if not len(dataset.valid):
-        kept = f"no fact of {path} can be kept out of training to validate with: {WHY_NONE}"
+        why = WHY_NONE if trained is None else "the model in use was trained with nearly all that could be"
+        kept = f"no fact of {path} can be kept out of training to validate with: {why}"
     return replace(dataset, notes=(kept,))
