@@ -19,7 +19,7 @@ DEPTH = 50  # answers of each role among which missing facts are looked for, as 
 SENSIBLE = 0.005  # the share of the entities of its kind that must have a role in which facts are looked for
 OF_KIND = 0.1  # the share of the entities of its kind that must have the role which an answer has not had yet
 
-Roles = Int[np.ndarray, " n"]
+Roles = Int[np.ndarray, " roles"]
 KINDS = {"answers": np.int64, "stored": bool, "leads": bool} | dict.fromkeys(("scores", "log_p", "lead_log_p"), float)
 
 
@@ -68,7 +68,7 @@ def asked_for(
 
 def _makes_sense(
     predictor: Predictor, entity: int, roles: Roles, calibration: Calibration | None
-) -> Bool[np.ndarray, " n"]:
+) -> Bool[np.ndarray, " roles"]:
     """The roles that the entity has, or enough entities of its kind: the others are not worth a question."""
     graph = predictor.live.graph
     if calibration is None or calibration.slots is None or calibration.slots.num_roles != graph.num_roles:
