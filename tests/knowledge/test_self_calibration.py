@@ -9,6 +9,11 @@ from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
 
 
+@pytest.fixture(autouse=True)
+def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_calibration, "MOST", 40)
+
+
 def base_of(path: Path, most: int | None = None) -> KnowledgeBase:
     """Facts of a graph made from rules."""
     dataset = generated(3)

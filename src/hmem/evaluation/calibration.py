@@ -97,7 +97,9 @@ class Calibration:
         and `stored` how many answers to the question are stored.
         """
         leaning = self.lean(log_p, stored)
-        return missing * np.where(leads, (self.first_steps or self.steps)(leaning), self.steps(leaning))
+        others = self.steps(leaning)
+        first = others if self.first_steps is None else np.maximum(self.first_steps(leaning), others)
+        return missing * np.where(leads, first, others)
 
     def missing(
         self,

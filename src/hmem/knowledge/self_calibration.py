@@ -33,8 +33,8 @@ FEWEST = 200  # facts from which on some can be left out
 LEFT_OUT = 0.05  # of the facts, at a time
 LACKING = 0.1  # of all facts, those that a base is presumed to lack
 MOST_TIMES = 6
-WORK = 20_000_000  # edges that may be looked at in all: about ten seconds of two cores
-MOST, LEAST = 600, 60  # questions
+WORK = 10_000_000  # edges that may be looked at in all: some seconds of two cores
+MOST, LEAST = 400, 60  # questions
 GROWN = 1.5  # times as many facts as when it was last done, or as few
 KEY = "calibration"  # of the note in which a base keeps it
 FORM = 1  # of the note; another number when the same facts would give another calibration
@@ -110,7 +110,7 @@ class SelfCalibration:
 
     def _calibrate(self) -> Calibration | None:
         live, facts = self.live, self.live.graph.to_triples()
-        wanted = int(np.clip(WORK // (2 * len(facts)), LEAST, MOST))
+        wanted = int(np.clip(WORK // (2 * len(facts)), min(LEAST, MOST), MOST))
         parts: list[Marks] = []
         asked = 0
         with torch.inference_mode(), kept_memory():
