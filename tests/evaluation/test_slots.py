@@ -108,7 +108,7 @@ def test_the_estimate_finds_what_the_slots_were_made_from() -> None:
 
 def test_slots_that_lack_an_answer_unseen_are_not_complete() -> None:
     """Of 100 slots 15 are seen to lack an answer, and three times as many lack one unseen: 45 % of the other 85 too."""
-    found = without_unseen(Steps(starts=np.array([0.0, 1.0]), values=np.array([0.15, 0.4])), 0.25)
+    found = without_unseen(Steps(starts=np.array([0.0, 1.0]), values=np.array([0.15, 0.4])), 0.25, independent=True)
     assert found.values[0] == pytest.approx(15 / (15 + 0.55 * 85))
     assert found.values[1] == 0.98  # more than can be, by accident: never quite certain
     same = without_unseen(found, 1.0)

@@ -213,7 +213,7 @@ def calibrate_by(parts: Sequence[Marks], graph: Neighborhoods, left_out: float, 
     ]
     outcomes = Outcomes(*(np.concatenate(columns) for columns in zip(*numbered, strict=True)))
     made = calibration_of(outcomes, weights=presuming(outcomes, left_out, presumed))
-    return replace(made, slots=slots_of(parts, count(graph)), most=most_per_role(graph))
+    return replace(made, slots=slots_of(parts, count(graph), independent=True), most=most_per_role(graph))
 
 
 def marks_of(
@@ -250,12 +250,12 @@ def marks_of(
     return Marks(outcomes, described, np.concatenate([each, weights[found.question]]), seen)
 
 
-def slots_of(parts: Sequence[Marks], counted: Counted) -> Slots | None:
+def slots_of(parts: Sequence[Marks], counted: Counted, independent: bool = False) -> Slots | None:
     """How likely it is that a slot lacks an answer: those that are asked do, and some of all others do not."""
     slots = Slot(*(np.concatenate(columns) for columns in zip(*(each.slots for each in parts), strict=True)))
     is_missing = [np.arange(len(each.weights)) < each.outcomes.leads.sum() for each in parts]
     weights = np.concatenate([each.weights for each in parts])
-    return fit(counted, slots, np.concatenate(is_missing), weights, seen=parts[0].seen)
+    return fit(counted, slots, np.concatenate(is_missing), weights, seen=parts[0].seen, independent=independent)
 
 
 def _draw(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:

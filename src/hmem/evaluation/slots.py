@@ -177,6 +177,7 @@ def fit(
     is_missing: Bool[np.ndarray, " n"],
     weights: Float[np.ndarray, " n"],
     seen: float = 1.0,
+    independent: bool = False,
 ) -> Slots | None:
     """Estimates for slots of which some are seen to lack an answer; None if there is one kind of slot only.
 
@@ -187,7 +188,7 @@ def fit(
         if not kind.any():
             return None
         found = estimate(slots.matrix()[kind], is_missing[kind], weights[kind])
-        estimates.append(found._replace(steps=without_unseen(found.steps, seen)))
+        estimates.append(found._replace(steps=without_unseen(found.steps, seen, independent)))
     return Slots(counted=counted, filled=estimates[0], empty=estimates[1])
 
 
@@ -208,13 +209,15 @@ def estimate(
     return Estimate(beta, isotonic(matrix @ beta, is_missing, weights))
 
 
-def without_unseen(steps: Steps, seen: float) -> Steps:
+def without_unseen(steps: Steps, seen: float, independent: bool = False) -> Steps:
     """The share of slots that lack an answer among those that are seen to and those that are complete.
 
-    Where p of the slots are seen to lack one, p·(1 − seen) / seen lack one unseen, whether another is seen or not; so
-    many of the 1 − p do not count as complete.
+    Where p of the slots are seen to lack one, u = p·(1 − seen) / seen lack one unseen. These are others where a slot
+    lacks one answer at most, and any where it may lack several, which is `independent`.
     """
-    complete = (1 - steps.values) * np.maximum(1 - steps.values * (1 - seen) / seen, 0.0)
+    unseen = steps.values * (1 - seen) / seen
+    complete = (1 - steps.values) * np.maximum(1 - unseen, 0.0) if independent else 1 - steps.values - unseen
+    complete = np.maximum(complete, 0.0)
     return replace(steps, values=np.minimum(steps.values / (steps.values + complete), MOST_SURE))
 
 
