@@ -2,8 +2,8 @@
 
 Hides a tenth of the facts of a graph. Then lists what is likely to be missing about some entities that are heads of
 facts: by counting alone (`counts`: all answers by their score), by counting with the calibration that models have
-(`counts, calibrated`), and, where there are minutes for training, by `kb.missing` with a model. A row is true if its
-fact was hidden.
+(`counts, calibrated`), by `kb.missing` with the model that comes with hmem (`base`), and, where there are minutes for
+training, with a model of the graph. A row is true if its fact was hidden.
 
     python benchmarks/missing.py [DATA] [--minutes N] [--preset NAME] [--set ...] [--entities 200] [-k 10] [--json PATH]
 
@@ -26,8 +26,8 @@ import hmem
 from hmem.config import merge, parse_assignments
 from hmem.evaluation.baselines import Counts
 from hmem.evaluation.calibration import Calibration, calibrate
-from hmem.evaluation.slots import share_of_kind
-from hmem.graph.dataset import Dataset
+from hmem.evaluation.slots import shares_of_kind, stored_answers
+from hmem.graph.dataset import Dataset, spare_rows
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.missing import DEPTH, OF_KIND
 from hmem.reproduction.results import append_line
@@ -79,6 +79,7 @@ def main() -> None:
         "counts": [list(rows_of(counts, None, stored, entity, given.k)) for entity in asked],
         "counts, calibrated": [list(rows_of(counts, calibration, stored, entity, given.k)) for entity in asked],
     }
+    lists["base"] = list(by_base(stored, asked, given.k))
     if given.minutes:
         settings = merge({"training": {"minutes": given.minutes}}, parse_assignments(given.assignments))
         lists[given.preset] = list(by_model(dataset, stored, given.preset, settings, given.device, asked, given.k))
@@ -86,7 +87,8 @@ def main() -> None:
         line = {"question": "missing", "dataset": dataset.name, "model": name, "k": given.k} | judged(
             asked, found, hidden
         )
-        print(f"{name}: {line['found']} of {line['hidden']} hidden facts; {line['rows']} rows", flush=True)
+        told = f"{line['found']} of {line['hidden']} hidden facts; {line['rows']} rows, {line['true']} of them true"
+        print(f"{name}: {told}", flush=True)
         for each in line["bins"]:
             print("   {from:.2f}–{to:.2f}  {rows:5d} rows  said {said:.3f}  true {true:.3f}".format(**each))
         print(f"   furthest off of the bins with {FEW} rows or more: {100 * line['worst']:.1f} points")
@@ -97,7 +99,9 @@ def main() -> None:
 def hide(dataset: Dataset) -> tuple[Dataset, set[Fact]]:
     """The dataset with all its facts dealt out anew, and those that are hidden."""
     facts = np.random.default_rng(0).permutation(np.unique(dataset.everything(), axis=0))
-    first, second = (round(share * len(facts)) for share in (HIDDEN, HIDDEN + VALID))
+    spare = spare_rows(facts, round((HIDDEN + VALID) * len(facts)))  # nothing is known of an entity without facts
+    facts = np.concatenate([facts[spare], np.delete(facts, spare, axis=0)])
+    first, second = (round(share * len(spare)) for share in (HIDDEN / (HIDDEN + VALID), 1))
     hidden = {(head, relation, tail) for head, relation, tail in facts[:first].tolist()}
     dealt = replace(dataset, train=facts[second:], valid=facts[first:second], test=facts[:first])
     return replace(dealt, observed=None, heldout=None), hidden
@@ -120,14 +124,15 @@ def rows_of(scorer: LogCounts, calibration: Calibration | None, dataset: Dataset
         lead = np.repeat(values[:, 0], values.shape[1])
         missing = calibration.missing(graph, np.full(len(role), entity), role, lead)
         leads = (np.arange(len(role)) % values.shape[1]) == 0
-        probability = calibration.probability(values.reshape(-1), leads, missing)
+        answered = stored_answers(graph, np.full(len(role), entity), role)
+        probability = calibration.probability(values.reshape(-1), leads, missing, answered)
     kept = 0
     for place in np.lexsort((-values.reshape(-1), -probability)).tolist():
         end, asked = int(answer[place]), int(role[place])
         if calibration is not None and calibration.slots is not None:
             turned = int(mirror_role(np.array(asked), dataset.num_relations))
             held = len(graph.answers(end, turned)) > 0
-            if not held and share_of_kind(calibration.slots.counted, graph, end, turned) < OF_KIND:
+            if not held and shares_of_kind(calibration.slots.counted, graph, end, np.array([turned]))[0] < OF_KIND:
                 continue
         relation = asked % dataset.num_relations
         fact = (entity, relation, end) if asked >= dataset.num_relations else (end, relation, entity)
@@ -146,20 +151,28 @@ def by_model(
     asked: Sequence[int],
     k: int,
 ) -> Iterator[list[Row]]:
-    """The rows of a knowledge base that holds all but the hidden facts."""
-    number, relation = dataset.vocab.entities.id_of, dataset.vocab.relations.id_of
+    """The rows of a knowledge base that holds all but the hidden facts, by a model trained with most of them."""
     with tempfile.TemporaryDirectory() as folder:
         hmem.fit(
             replace(dataset, test=dataset.test[:0]), preset, out=f"{folder}/model", settings=settings, device=device
         )
-        names = dataset.vocab.entities, dataset.vocab.relations
-        facts = [(names[0][head], names[1][role], names[0][tail]) for head, role, tail in stored.train.tolist()]
-        with hmem.KnowledgeBase.create(f"{folder}/all.kb", model=f"{folder}/model", facts=facts) as kb:
-            for entity in asked:
-                yield [
-                    Row((number(row.head), relation(row.relation), number(row.tail)), row.probability or 0.0)
-                    for row in kb.missing(names[0][entity], k)
-                ]
+        yield from by_base(stored, asked, k, f"{folder}/model")
+
+
+def by_base(stored: Dataset, asked: Sequence[int], k: int, model: str | None = None) -> Iterator[list[Row]]:
+    """The same by a given model, or by the one that comes with hmem."""
+    number, relation = stored.vocab.entities.id_of, stored.vocab.relations.id_of
+    names = stored.vocab.entities, stored.vocab.relations
+    facts = [(names[0][head], names[1][role], names[0][tail]) for head, role, tail in stored.train.tolist()]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        hmem.KnowledgeBase.create(f"{folder}/all.kb", model=model, facts=facts) as kb,
+    ):
+        for entity in asked:
+            yield [
+                Row((number(row.head), relation(row.relation), number(row.tail)), row.probability or 0.0)
+                for row in kb.missing(names[0][entity], k)
+            ]
 
 
 def judged(asked: Sequence[int], lists: Sequence[Sequence[Row]], hidden: set[Fact]) -> dict[str, object]:
@@ -176,7 +189,14 @@ def judged(asked: Sequence[int], lists: Sequence[Sequence[Row]], hidden: set[Fac
             bins.append({"from": low, "to": min(high, 1), "rows": int(inside.sum()), **shares})
     worst = max((abs(each["said"] - each["true"]) for each in bins if each["rows"] >= FEW), default=0.0)
     found = len(about & {row.fact for row in rows})
-    return {"found": found, "hidden": len(about), "rows": len(rows), "bins": bins, "worst": worst}
+    return {
+        "found": found,
+        "true": int(is_true.sum()),
+        "hidden": len(about),
+        "rows": len(rows),
+        "bins": bins,
+        "worst": worst,
+    }
 
 
 if __name__ == "__main__":

@@ -414,7 +414,7 @@ def test_of_held_out_entities_only_their_side_is_asked_and_only_others_answer(to
     assert {entity for entity, _ in scorer.asked} == {fox}
     assert made.questions == 2
     assert made.probability(np.zeros(1), np.ones(1, dtype=bool))[0] < 0.9  # the dog is the answer to one of two
-    log_p, is_true, _, _ = calibration._outcomes(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
+    log_p, is_true, *_ = calibration._outcomes(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
     assert len(log_p) <= toy.num_roles * (toy.num_entities - 1)
     assert is_true.sum() == 2
 

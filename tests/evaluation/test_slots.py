@@ -16,7 +16,7 @@ from hmem.evaluation.slots import (
     describe,
     estimate,
     fit,
-    share_of_kind,
+    shares_of_kind,
     without_unseen,
 )
 from hmem.graph.neighborhoods import Neighborhoods
@@ -80,7 +80,9 @@ def test_slots_are_described_by_what_is_stored_there() -> None:
     assert slots.degree.tolist() == [1, 1, 2, 1, 1]
     expected = [counted.filled[3, 1], counted.filled[4, 2], counted.filled[4, 1]]
     assert slots.odds[[0, 2, 3]].tolist() == pytest.approx(expected)
-    share = share_of_kind(counted, graph, 0, 4)  # of those with a tail in relation 0, half have one in relation 1
+    share = shares_of_kind(counted, graph, 0, np.array([4]))[
+        0
+    ]  # of those with a tail in relation 0, half have one in relation 1
     assert share == pytest.approx((1 + KIND_PRIOR * counted.base[4]) / (2 + KIND_PRIOR), abs=1e-3)
     assert slots.odds[1] == pytest.approx(np.log(share / (1 - share)))
     p = np.exp(lead[:3])
@@ -105,9 +107,9 @@ def test_the_estimate_finds_what_the_slots_were_made_from() -> None:
 
 
 def test_slots_that_lack_an_answer_unseen_are_not_complete() -> None:
-    """Of 100 slots 60 lack an answer, which is seen of a quarter, 15; 40 are complete. That is 15 of 55."""
-    found = without_unseen(Steps(starts=np.array([0.0, 1.0]), values=np.array([0.15, 0.3])), 0.25)
-    assert found.values[0] == pytest.approx(15 / 55)
+    """Of 100 slots 15 are seen to lack an answer, and three times as many lack one unseen: 45 % of the other 85 too."""
+    found = without_unseen(Steps(starts=np.array([0.0, 1.0]), values=np.array([0.15, 0.4])), 0.25, independent=True)
+    assert found.values[0] == pytest.approx(15 / (15 + 0.55 * 85))
     assert found.values[1] == 0.98  # more than can be, by accident: never quite certain
     same = without_unseen(found, 1.0)
     assert same.values[0] == pytest.approx(found.values[0])

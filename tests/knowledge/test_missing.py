@@ -32,3 +32,24 @@ def check_missing(kb: KnowledgeBase, entity: str) -> None:
         assert same.score == pytest.approx(row.score, abs=1e-5)
         assert (same.probability, same.if_missing) == (row.probability, row.if_missing)
     assert kb.missing(entity, k=3) == found[:3]
+
+
+def test_over_a_graph_each_fact_is_found_from_its_head(make_base: MakeBase) -> None:
+    kb = make_base("exact-tpr")
+    found = kb.missing_anywhere(30)
+    assert len({row.names for row in found}) == len(found) == 30
+    assert [row.rank for row in found] == list(range(1, 31))
+    assert all(row.names not in kb and row.direction == "tail" for row in found)
+    relation = found[0].relation
+    of_relation = kb.missing_anywhere(5, relation=relation)
+    assert {row.relation for row in of_relation} == {relation}
+    assert of_relation[0].names == found[0].names
+    tail = next(iter(kb.store.listing(relation=relation))).tail
+    heads = {fact.head for fact in kb.store.listing(relation=relation, tail=tail)}
+    assert {row.head for row in kb.missing_anywhere(100, having=(relation, tail))} == heads
+
+
+def test_a_long_search_can_be_stopped(make_base: MakeBase) -> None:
+    kb = make_base("exact-tpr")
+    found = kb.missing_anywhere(1000, watch=lambda done, total: done < 2)
+    assert 0 < len({row.head for row in found}) <= 2

@@ -9,6 +9,11 @@ from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
 
 
+@pytest.fixture(autouse=True)
+def few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_calibration, "MOST", 40)
+
+
 def base_of(path: Path, most: int | None = None) -> KnowledgeBase:
     """Facts of a graph made from rules."""
     dataset = generated(3)
@@ -50,3 +55,34 @@ def test_it_is_done_again_when_the_base_has_grown_or_has_a_new_relation(
         assert ask() == 2
         kb.add_many((f"more {each}", fact.relation, fact.tail) for each in range(200))
         assert (ask(), done) == (3, [300, 302, 502])
+
+
+def test_a_base_keeps_it_for_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "zoo.kb"
+    with base_of(path) as kb:
+        fact = next(iter(kb.store.listing(limit=1)))
+        found = kb.predict(fact.head, fact.relation)
+
+    def again(self: object) -> None:
+        raise AssertionError("it was counted again")
+
+    monkeypatch.setattr(self_calibration.SelfCalibration, "_calibrate", again)
+    with KnowledgeBase.open(path, read_only=True) as kb:
+        kept = kb.predict(fact.head, fact.relation)
+        assert [row.names for row in kept] == [row.names for row in found]
+        assert [row.probability for row in kept] == pytest.approx([row.probability for row in found], abs=1e-5)
+    with KnowledgeBase.open(path) as kb:
+        kb.store.set_meta(calibration=kb.store.metas()["calibration"].replace('"form":1', '"form":0'))
+        with pytest.raises(AssertionError, match="counted again"):
+            kb.predict(fact.head, fact.relation)
+
+
+def test_a_base_that_was_opened_to_be_read_is_told_to_keep_it(tmp_path: Path) -> None:
+    path = tmp_path / "zoo.kb"
+    with base_of(path) as kb:
+        fact = next(iter(kb.store.listing(limit=1)))
+    with KnowledgeBase.open(path, read_only=True) as kb:
+        kb.predict(fact.head, fact.relation)
+        assert "calibration" not in kb.store.metas()
+        kb.keep_calibration()
+        assert "calibration" in kb.store.metas()

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hmem.cli import options, output
+from hmem.cli import options, output, tables
 from hmem.cli.names import Finder
+from hmem.errors import ConfigError
 
 if TYPE_CHECKING:
+    from hmem.knowledge.audit import Watch
     from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.explanation import Reason, Reasons
     from hmem.knowledge.results import Prediction
@@ -52,18 +54,48 @@ def predict(
 
 def missing(
     kb: options.KnowledgeBase,
-    entity: options.Entity,
-    k: options.Count = 10,
+    entity: Annotated[
+        str | None, typer.Argument(metavar="ENTITY", help="Its name; without one, the whole graph is gone through.")
+    ] = None,
+    relation: Annotated[
+        str | None, typer.Option(metavar="RELATION", help="Of the graph: only facts with this relation.")
+    ] = None,
+    having: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="RELATION TAIL", help="Of the graph: only facts about entities that have this tail."),
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--count", "-k", min=1, help="How many; 10 about an entity, else 100.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write them to NAME.csv, .parquet or .json instead.")
+    ] = None,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
-    """The likeliest facts about ENTITY that are not stored, over all relations, with it as head or tail."""
+    """The likeliest facts that are not stored: about ENTITY, over all relations, with it as head or tail; or over the
+    whole graph, one relation or one kind of entity. Ctrl-C ends that early and keeps what was found."""
+    if entity is not None and (relation is not None or having is not None):
+        raise ConfigError("--relation and --having go through the graph: leave out ENTITY, or ask with hmem predict")
+    if out is not None:
+        tables.check(out)
     with opened(kb, device) as (base, find):
-        name = find.entity(entity)
-        found = base.missing(name, k)
-        warn_if_outgrown(base, name)
-    if not output.written(json_path, {"entity": name, "facts": found.to_dicts()}):
-        show_predictions(found, f"Missing about {output.cell(name)}", ["head", "relation", "tail"], stored=False)
+        if entity is not None:
+            name: str | None = find.entity(entity)
+            found = base.missing(find.entity(entity), k or 10)
+            warn_if_outgrown(base, find.entity(entity))
+        else:
+            name = None
+            chosen = None if relation is None else find.relation(relation)
+            kind = None if having is None else (find.relation(having[0]), find.entity(having[1]))
+            with watching("entities") as watch:
+                found = base.missing_anywhere(k or 100, relation=chosen, having=kind, watch=watch)
+    if out is not None:
+        tables.write(found, out)
+        output.say(f"{out}: {output.plural(len(found), 'fact')}")
+    elif not output.written(json_path, {"entity": name, "facts": found.to_dicts()}):
+        title = "Missing" if name is None else f"Missing about {output.cell(name)}"
+        show_predictions(found, title, ["head", "relation", "tail"], stored=False)
 
 
 def similar(
@@ -125,6 +157,23 @@ def opened(kb: Path, device: str) -> "Iterator[tuple[KnowledgeBase, Finder]]":
 
     with KnowledgeBase.open(kb, read_only=True, device=resolve_device(device)) as base:
         yield base, Finder(base.store)
+        base.keep_calibration()
+
+
+@contextmanager
+def watching(what: str) -> "Iterator[Watch]":
+    """A bar for something that takes long. The first Ctrl-C ends it with what was found, a second one at once."""
+    from hmem.runs.callbacks import CtrlC
+
+    with output.import_progress() as progress, CtrlC() as ctrl_c:
+
+        def watch(done: int, total: int) -> bool:
+            progress(what, done, total)
+            if ctrl_c.should_stop():
+                output.note(f"stopped after {done:,} of {total:,} {what}")
+            return not ctrl_c.should_stop()
+
+        yield watch
 
 
 def warn_if_outgrown(base: "KnowledgeBase", entity: str) -> None:

@@ -15,6 +15,7 @@ import typer
 
 from hmem.cli import (
     ask,
+    audit,
     baseline,
     data,
     demo,
@@ -49,7 +50,7 @@ app.add_typer(kb.app, name="kb")
 app.add_typer(facts.app, name="facts")
 app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
-asking = (ask.predict, ask.explain, ask.missing, ask.similar)
+asking = (ask.predict, ask.explain, ask.missing, audit.audit, ask.similar)
 others = (serve.serve, demo.demo, untrained.untrained, pretrain.pretrain, reproduce.reproduce)
 for command in (train.train, tune.tune, evaluate.evaluate, *asking, *others):
     app.command()(command)

@@ -6,11 +6,13 @@ probability among the answers that are not stored, and whether validation holds 
 fits P(true | log p) by a non-decreasing step function: one for the first answer to each question and one for all
 others, because in dense graphs many candidates score nearly as high as the first and few of them are true. Answers with
 equally good evidence share p among them and are no less true for that; where a scorer can give the log probability of
-an answer by its own evidence (`log_alone`), that is used in place of log p.
+an answer by its own evidence (`log_alone`), that is used in place of log p. An answer to a question of which others are
+stored already is more or less likely than its log p says; by how much (`Lean`) is found by logistic regression.
 
 How to read such a probability:
 
-- A candidate that validation lacks counts as false, though it may be true and not recorded: it is a lower bound.
+- A candidate that validation lacks counts as false, though it may be true and not recorded: it is a lower bound. A base
+  that is asked with facts of its own left out is presumed to lack others too, and they are allowed for (`presuming`).
 - Each question was asked because at least one answer to it is missing, so it holds for questions of which that is true.
   How likely that is has a number of its own (`hmem.evaluation.slots`), and what is shown is the product of the two.
 - It was counted on entities with about as many facts as those of training, and is not given for entities that have far
@@ -19,7 +21,7 @@ How to read such a probability:
 The calibration error is measured by two halves of the questions: each is predicted by the steps fitted to the other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -33,7 +35,7 @@ from hmem.evaluation.evaluate import Scorer, rows_per_chunk
 from hmem.evaluation.isotonic import Steps, expected_calibration_error, isotonic
 from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import queries_of
-from hmem.evaluation.slots import Counted, Slots, count, describe, fit
+from hmem.evaluation.slots import Counted, Slot, Slots, count, describe, fit, regression, stored_answers
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 
@@ -44,7 +46,27 @@ EMPTY_ROLES = 4  # drawn for each entity
 ROOM = 2  # an entity may have so many times as many facts in a role as any had in training
 FEW = 20  # so many facts in a role are never too many
 
+LEAST_LOG_P = -12.0  # below which all are alike
+LEAST_WEIGHT = 0.1  # of a candidate that counts as false
+LEAST_SLOPE = 0.05  # of log p, below which nothing is compared with it
+
 NUMBERS = ("questions", "candidates", "base_rate", "error", "top_error")
+
+
+class Lean(NamedTuple):
+    """What is added to log p where answers are stored already."""
+
+    filled: float = 0.0  # if any is
+    stored: float = 0.0  # times the logarithm of how many, and one
+
+    def __call__(self, log_p: Float[np.ndarray, " n"], stored: Int[np.ndarray, " n"] | None) -> Float[np.ndarray, " n"]:
+        if stored is None:
+            return log_p
+        leaning: Float[np.ndarray, " n"] = log_p + self.filled * (stored > 0) + self.stored * np.log1p(stored)
+        return leaning
+
+
+NO_LEAN = Lean()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,18 +82,24 @@ class Calibration:
     first_steps: Steps | None = None  # for first answers; None in older models, where `steps` are of all
     slots: Slots | None = None  # whether there is an answer that is not stored; None in older models
     most: Int[np.ndarray, " R2"] | None = None  # the most facts that an entity of the training graph has in each role
+    lean: Lean = NO_LEAN
 
     def probability(
         self,
         log_p: Float[np.ndarray, " n"],
         leads: Bool[np.ndarray, " n"],
         missing: Float[np.ndarray, " n"] | float = 1.0,
+        stored: Int[np.ndarray, " n"] | None = None,
     ) -> Float[np.ndarray, " n"]:
         """The probability that a candidate is true, from its log probability among the answers that are not stored.
 
-        `leads` says which candidates score best of those, `missing` how likely it is that an answer is missing at all.
+        `leads` says which candidates score best of those, `missing` how likely it is that an answer is missing at all,
+        and `stored` how many answers to the question are stored.
         """
-        return missing * np.where(leads, (self.first_steps or self.steps)(log_p), self.steps(log_p))
+        leaning = self.lean(log_p, stored)
+        others = self.steps(leaning)
+        first = others if self.first_steps is None else np.maximum(self.first_steps(leaning), others)
+        return missing * np.where(leads, first, others)
 
     def missing(
         self,
@@ -102,6 +130,7 @@ class Calibration:
             "first_steps": None if self.first_steps is None else self.first_steps.to_dict(),
             "slots": None if self.slots is None else self.slots.to_dict(),
             "most": None if self.most is None else self.most.tolist(),
+            "lean": list(self.lean),
         }
 
     @classmethod
@@ -114,6 +143,7 @@ class Calibration:
                 first_steps=None if saved.get("first_steps") is None else Steps.from_dict(saved["first_steps"]),
                 slots=None if saved.get("slots") is None else Slots.from_dict(saved["slots"]),
                 most=None if saved.get("most") is None else np.array(saved["most"], dtype=np.int64),
+                lean=Lean(*(float(each) for each in saved.get("lean", ()))),
                 **{name: saved[name] for name in NUMBERS},
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -135,6 +165,16 @@ class Outcomes(NamedTuple):
     is_true: Bool[np.ndarray, " n"]
     leads: Bool[np.ndarray, " n"]  # whether it is the first answer to its question
     question: Int[np.ndarray, " n"]
+    stored: Int[np.ndarray, " n"] | None = None  # how many answers to its question are stored
+
+
+class Marks(NamedTuple):
+    """What became of the questions of one graph, and of slots that lack nothing as far as is known."""
+
+    outcomes: Outcomes  # of questions that have an answer
+    slots: Slot  # the same questions first, then others
+    weights: Float[np.ndarray, " n"]  # how many slots each of these stands for
+    seen: float  # the share of slots lacking an answer of which this is known
 
 
 def calibrate(
@@ -150,46 +190,77 @@ def calibrate(
 
     `questions` of the validation facts are asked, and about `slots` filled and empty ones that they do not ask for.
     """
+    graph = dataset.inference_graph("train")
+    marks = marks_of(scorer, dataset, questions=questions, slots=slots, depth=depth, seed=seed)
+    if not len(marks.outcomes.log_p):
+        return None
+    made = calibration_of(marks.outcomes, seed)
+    return replace(made, slots=slots_of([marks], count(graph)), most=most_per_role(graph))
+
+
+def calibrate_by(parts: Sequence[Marks], graph: Neighborhoods, left_out: float, presumed: float) -> Calibration | None:
+    """A calibration for a graph by marks of parts of it, in which a share of its facts is left out each time.
+
+    Another share is presumed to be missing from the graph itself.
+    """
+    parts = [each for each in parts if len(each.outcomes.log_p)]
+    if not parts:
+        return None
+    before = np.cumsum([0] + [int(each.outcomes.question.max()) + 1 for each in parts])
+    numbered = [
+        each.outcomes._replace(question=each.outcomes.question + start)
+        for each, start in zip(parts, before[:-1].tolist(), strict=True)
+    ]
+    outcomes = Outcomes(*(np.concatenate(columns) for columns in zip(*numbered, strict=True)))
+    made = calibration_of(outcomes, weights=presuming(outcomes, left_out, presumed))
+    return replace(made, slots=slots_of(parts, count(graph), independent=True), most=most_per_role(graph))
+
+
+def marks_of(
+    scorer: Scorer,
+    dataset: Dataset,
+    *,
+    questions: int = QUESTIONS,
+    slots: int = SLOTS,
+    depth: int = DEPTH,
+    seed: int = 0,
+    presumed: float | None = None,
+) -> Marks:
+    """Ask the questions of the validation facts, and some that they do not ask.
+
+    With `presumed` it is taken that this share of all facts is missing, and as many more are that nobody knows of;
+    without, that what validation holds is missing, and that nobody knows of the test facts.
+    """
     queries = queries_of(dataset, "valid")
     asked = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)  # (entity, role)
     sample = asked if len(asked) <= questions else asked[np.sort(_draw(len(asked), questions, seed))]
     outcomes = _outcomes(scorer, dataset, sample, depth)
-    if not len(outcomes.log_p):
-        return None
-    return replace(
-        calibration_of(outcomes, seed),
-        slots=_fit_slots(scorer, dataset, asked, outcomes, sample, slots),
-        most=most_per_role(dataset.inference_graph("train")),
-    )
+    graph = dataset.inference_graph("train")
+    counted = count(graph)
+    heldout = None if dataset.heldout is None or not np.isin(asked[:, 0], dataset.heldout).all() else dataset.heldout
+    others, weights = _others(counted, graph, asked, heldout, slots)
+    found = _outcomes(scorer, dataset, others, 1)
+    lacking, first = outcomes.question[outcomes.leads], outcomes.log_p[outcomes.leads]
+    pairs = np.concatenate([sample[lacking], others[found.question]])
+    described = describe(counted, graph, pairs[:, 0], pairs[:, 1], np.concatenate([first, found.log_p]))
+    known = len(dataset.valid)
+    seen, times = known / (known + len(dataset.test)), 1.0
+    if presumed is not None:
+        seen, times = 0.5, presumed * (known + len(dataset.train)) / known
+    each = np.full(len(lacking), times * len(asked) / len(sample))
+    return Marks(outcomes, described, np.concatenate([each, weights[found.question]]), seen)
+
+
+def slots_of(parts: Sequence[Marks], counted: Counted, independent: bool = False) -> Slots | None:
+    """How likely it is that a slot lacks an answer: those that are asked do, and some of all others do not."""
+    slots = Slot(*(np.concatenate(columns) for columns in zip(*(each.slots for each in parts), strict=True)))
+    is_missing = [np.arange(len(each.weights)) < each.outcomes.leads.sum() for each in parts]
+    weights = np.concatenate([each.weights for each in parts])
+    return fit(counted, slots, np.concatenate(is_missing), weights, seen=parts[0].seen, independent=independent)
 
 
 def _draw(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:
     return np.random.default_rng(seed).permutation(count)[:sample]
-
-
-def _fit_slots(
-    scorer: Scorer,
-    dataset: Dataset,
-    asked: Int[np.ndarray, "n 2"],
-    outcomes: Outcomes,
-    sample: Int[np.ndarray, "m 2"],
-    most: int,
-) -> Slots | None:
-    """How likely it is that a slot lacks an answer: those that validation asks do, and some of all others do not.
-
-    `outcomes` are of the `sample` of those asked; each stands for as many as there are of its kind.
-    """
-    stored = dataset.inference_graph("train")
-    counted = count(stored)
-    heldout = None if dataset.heldout is None or not np.isin(asked[:, 0], dataset.heldout).all() else dataset.heldout
-    others, weights = _others(counted, stored, asked, heldout, most)
-    found = _outcomes(scorer, dataset, others, 1)
-    lacking, first = outcomes.question[outcomes.leads], outcomes.log_p[outcomes.leads]
-    pairs = np.concatenate([sample[lacking], others[found.question]])
-    slots = describe(counted, stored, pairs[:, 0], pairs[:, 1], np.concatenate([first, found.log_p]))
-    is_missing = np.arange(len(pairs)) < len(lacking)
-    each = np.concatenate([np.full(len(lacking), len(asked) / len(sample)), weights[found.question]])
-    return fit(counted, slots, is_missing, each, seen=len(dataset.valid) / (len(dataset.valid) + len(dataset.test)))
 
 
 def _others(
@@ -249,7 +320,9 @@ def _outcomes(scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], d
         leads = np.broadcast_to(np.arange(log_p.shape[1]) == 0, log_p.shape)
         question = np.broadcast_to(np.arange(start, start + len(chunk))[:, None], log_p.shape)
         usable = np.isfinite(log_p)
-        chunks.append(Outcomes(*(part[usable] for part in (log_p, is_true, leads, question))))
+        answers = stored_answers(stored, *pairs[start : start + rows].T)
+        parts = (log_p, is_true, leads, question, np.broadcast_to(answers[:, None], log_p.shape))
+        chunks.append(Outcomes(*(part[usable] for part in parts)))
     return Outcomes(*(np.concatenate(parts) for parts in zip(*chunks, strict=True)))
 
 
@@ -278,37 +351,88 @@ def log_probabilities(scores: Float[Tensor, "B E"], excluded: Bool[Tensor, "B E"
     return torch.where(total > -torch.inf, rivals - total, rivals)
 
 
-def calibration_of(outcomes: Outcomes, seed: int = 0) -> Calibration:
-    """Fit all candidates, and measure the error by two halves of the questions, each with the steps of the other."""
-    log_p, is_true, leads, question = outcomes
-    asked, question = np.unique(question, return_inverse=True)
+def calibration_of(outcomes: Outcomes, seed: int = 0, weights: Float[np.ndarray, " n"] | None = None) -> Calibration:
+    """Fit all candidates, and measure the error by two halves of the questions, each with the fit of the other."""
+    asked, question = np.unique(outcomes.question, return_inverse=True)
+    is_true, leads = outcomes.is_true, outcomes.leads
     error = top_error = None
     if len(asked) > 1:
         half = (np.random.default_rng(seed).permutation(len(asked)) % 2).astype(bool)[question]
-        probability = np.empty(len(log_p))
+        probability = np.empty(len(is_true))
         for mine in (half, ~half):
-            first, others = _both_steps(log_p[~mine], is_true[~mine], leads[~mine])
-            probability[mine] = np.where(leads[mine], first(log_p[mine]), others(log_p[mine]))
+            lean, first, others = _fitted(_some(outcomes, ~mine))
+            some = _some(outcomes, mine)
+            leaning = lean(some.log_p, some.stored)
+            probability[mine] = np.where(leads[mine], first(leaning), others(leaning))
         error = expected_calibration_error(probability, is_true)
         top_error = expected_calibration_error(probability[leads], is_true[leads])
-    first, others = _both_steps(log_p, is_true, leads)
+    lean, first, others = _fitted(outcomes, weights)
     return Calibration(
         steps=others,
         first_steps=first,
         questions=len(asked),
-        candidates=len(log_p),
+        candidates=len(is_true),
         base_rate=float(is_true.mean()),
         error=error,
         top_error=top_error,
+        lean=lean,
     )
 
 
-def _both_steps(
-    log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], leads: Bool[np.ndarray, " n"]
-) -> tuple[Steps, Steps]:
-    """The steps of first answers and of the others; where there are only first answers, theirs twice."""
-    first = isotonic(log_p[leads], is_true[leads])
-    return first, first if leads.all() else isotonic(log_p[~leads], is_true[~leads])
+def _some(outcomes: Outcomes, kept: Bool[np.ndarray, " n"]) -> Outcomes:
+    log_p, is_true, leads, question, stored = outcomes
+    return Outcomes(log_p[kept], is_true[kept], leads[kept], question[kept], None if stored is None else stored[kept])
+
+
+def _fitted(outcomes: Outcomes, weights: Float[np.ndarray, " n"] | None = None) -> tuple[Lean, Steps, Steps]:
+    """What is added to log p; the steps of first answers, and of the others: theirs too where there are no others."""
+    weights = np.ones(len(outcomes.log_p)) if weights is None else weights
+    leads, is_true = outcomes.leads, outcomes.is_true
+    lean = lean_of(outcomes, weights)
+    leaning = lean(outcomes.log_p, outcomes.stored)
+    first = isotonic(leaning[leads], is_true[leads], weights[leads])
+    if leads.all():
+        return lean, first, first
+    return lean, first, isotonic(leaning[~leads], is_true[~leads], weights[~leads])
+
+
+def lean_of(outcomes: Outcomes, weights: Float[np.ndarray, " n"]) -> Lean:
+    """How first answers lean, where some are to filled slots and some to empty ones."""
+    leads, stored = outcomes.leads, outcomes.stored
+    if stored is None:
+        return Lean()
+    log_p, is_true, stored = outcomes.log_p[leads], outcomes.is_true[leads], stored[leads]
+    if len(np.unique(stored > 0)) < 2 or len(np.unique(is_true)) < 2:
+        return Lean()
+    columns = [np.ones(len(log_p)), np.maximum(log_p, LEAST_LOG_P), stored > 0, np.log1p(stored)]
+    beta = regression(np.stack(columns, axis=1), is_true, weights[leads], np.ones(4, dtype=bool))
+    if beta[1] <= LEAST_SLOPE:
+        return Lean()
+    return Lean(*np.round(beta[2:] / beta[1], 4).tolist())
+
+
+def presuming(outcomes: Outcomes, left_out: float, presumed: float) -> Float[np.ndarray, " n"]:
+    """What each candidate counts for, if a share w of a graph's facts is left out and a share h is missing anyway.
+
+    Let n answers to a question be stored, and x be the share of such candidates that are seen to be true.
+
+    - Of those that count as false some are true and missing anyway. For each candidate that is left out there are h/w
+      of these, provided that one of the n others is left out too: x·(h/w)·(1 − (1 − w)ⁿ).
+    - Where one answer is left out of n + 1, others may be. Of a question that lacks any, a graph without a share h of
+      its facts lacks (h/w)·(1 − (1 − w)ⁿ⁺¹) / (1 − (1 − h)ⁿ⁺¹) times as many, and its best answer is true as
+      much more often.
+    """
+    assert outcomes.stored is not None
+    log_p, is_true, leads, n = outcomes.log_p, outcomes.is_true, outcomes.leads, outcomes.stored
+    share = np.empty(len(log_p))
+    for kind in (leads, ~leads):
+        if kind.any():
+            share[kind] = isotonic(log_p[kind], is_true[kind])(log_p[kind])
+    times = presumed / left_out
+    unseen = share * times * (1 - (1 - left_out) ** n)
+    lacks = times * (1 - (1 - left_out) ** (n + 1)) / (1 - (1 - presumed) ** (n + 1))
+    weights: Float[np.ndarray, " n"] = np.where(is_true, lacks, np.clip(1 - unseen / (1 - share), LEAST_WEIGHT, 1.0))
+    return weights
 
 
 def most_per_role(graph: Neighborhoods) -> Int[np.ndarray, " R2"]:

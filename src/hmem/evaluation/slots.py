@@ -47,10 +47,15 @@ class Counted(NamedTuple):
 class Slot(NamedTuple):
     """Some slots, by what an estimate takes into account."""
 
-    is_filled: Bool[np.ndarray, " n"]
+    stored: Int[np.ndarray, " n"]  # how many answers are stored there
     odds: Float[np.ndarray, " n"]  # by the counts
     lead_log_p: Float[np.ndarray, " n"]  # of the best answer that is not stored
     degree: Int[np.ndarray, " n"]  # how many facts the entity has
+
+    @property
+    def is_filled(self) -> Bool[np.ndarray, " n"]:
+        filled: Bool[np.ndarray, " n"] = self.stored > 0
+        return filled
 
     def matrix(self) -> Float[np.ndarray, "n 4"]:
         """A row of numbers for each slot: 1, the odds by the counts, those of the best answer, the degree."""
@@ -119,11 +124,13 @@ def count(graph: Neighborhoods, seed: int = 0) -> Counted:
     return Counted(np.round(_filled_odds(graph), 4), others, np.round(share, 4), np.round(base, 6))
 
 
-def share_of_kind(counted: Counted, graph: Neighborhoods, entity: int, role: int) -> float:
-    """Of the entities that have a role which this one has, how many have another role; by the role that says most."""
+def shares_of_kind(
+    counted: Counted, graph: Neighborhoods, entity: int, roles: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Of the entities that have a role which this one has, how many have other roles; by the role that says most."""
     present = np.zeros(len(counted.base), dtype=bool)
     present[graph.edges_of(entity)[0]] = True
-    return float(_share(counted, present, np.array([role]))[0])
+    return _share(counted, present, roles)
 
 
 def describe(
@@ -147,8 +154,21 @@ def describe(
         odds[places] = _log_odds(_share(counted, counts > 0, asked))
     if withheld is not None:
         stored, degree = stored - withheld, degree - withheld
-    is_filled = stored > 0
-    return Slot(is_filled, np.where(is_filled, counted.filled[roles, _bucket(stored)], odds), lead_log_p, degree)
+    odds = np.where(stored > 0, counted.filled[roles, _bucket(stored)], odds)
+    return Slot(stored, odds, lead_log_p, degree)
+
+
+def stored_answers(
+    graph: Neighborhoods,
+    entities: Int[np.ndarray, " n"],
+    roles: Int[np.ndarray, " n"],
+    withheld: Bool[np.ndarray, " n"] | None = None,
+) -> Int[np.ndarray, " n"]:
+    """How many answers are stored in each slot, without one of them where that is `withheld`."""
+    pairs, place = np.unique(np.stack([entities, roles], axis=1), axis=0, return_inverse=True)
+    counts = np.array([len(graph.answers(*pair)) for pair in pairs.tolist()], dtype=np.int64)[place.reshape(-1)]
+    left: Int[np.ndarray, " n"] = counts if withheld is None else counts - withheld
+    return left
 
 
 def fit(
@@ -157,6 +177,7 @@ def fit(
     is_missing: Bool[np.ndarray, " n"],
     weights: Float[np.ndarray, " n"],
     seen: float = 1.0,
+    independent: bool = False,
 ) -> Slots | None:
     """Estimates for slots of which some are seen to lack an answer; None if there is one kind of slot only.
 
@@ -167,7 +188,7 @@ def fit(
         if not kind.any():
             return None
         found = estimate(slots.matrix()[kind], is_missing[kind], weights[kind])
-        estimates.append(found._replace(steps=without_unseen(found.steps, seen)))
+        estimates.append(found._replace(steps=without_unseen(found.steps, seen, independent)))
     return Slots(counted=counted, filled=estimates[0], empty=estimates[1])
 
 
@@ -180,24 +201,27 @@ def estimate(
     accident, is left out.
     """
     used = np.ones(4, dtype=bool)
-    beta = _regression(matrix, is_missing, weights, used)
+    beta = regression(matrix, is_missing, weights, used)
     while (falling := used & (beta < 0) & [False, True, True, False]).any():
         used &= ~falling
-        beta = _regression(matrix, is_missing, weights, used)
+        beta = regression(matrix, is_missing, weights, used)
     beta = np.round(beta, 6)
     return Estimate(beta, isotonic(matrix @ beta, is_missing, weights))
 
 
-def without_unseen(steps: Steps, seen: float) -> Steps:
+def without_unseen(steps: Steps, seen: float, independent: bool = False) -> Steps:
     """The share of slots that lack an answer among those that are seen to and those that are complete.
 
-    Where p of the slots are seen to lack one, p / seen do, and 1 − p / seen are complete.
+    Where p of the slots are seen to lack one, u = p·(1 − seen) / seen lack one unseen. These are others where a slot
+    lacks one answer at most, and any where it may lack several, which is `independent`.
     """
-    complete = np.maximum(1 - steps.values / seen, 0.0)
+    unseen = steps.values * (1 - seen) / seen
+    complete = (1 - steps.values) * np.maximum(1 - unseen, 0.0) if independent else 1 - steps.values - unseen
+    complete = np.maximum(complete, 0.0)
     return replace(steps, values=np.minimum(steps.values / (steps.values + complete), MOST_SURE))
 
 
-def _regression(
+def regression(
     matrix: Float[np.ndarray, "n 4"],
     is_missing: Bool[np.ndarray, " n"],
     weights: Float[np.ndarray, " n"],

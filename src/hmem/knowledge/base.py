@@ -16,7 +16,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
-from hmem.errors import ConfigError, DataError, UnknownNameError
+from hmem.errors import ConfigError, DataError, HMemError, UnknownNameError
+from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
 from hmem.knowledge.explanation import Reasons
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
@@ -206,6 +207,16 @@ class KnowledgeBase:
             return self._session
         return Session(self.store, link.load(self.store, self.device), link)
 
+    def keep_calibration(self) -> None:
+        """Write down in the file what was counted to give probabilities, if it is not there and can be.
+
+        A base that is open to be written to does so by itself. This is for one that was opened to be read.
+        """
+        counted = None if self._session is None else self._session.self_calibration
+        if counted is not None and not counted.is_kept and not self.store.is_frozen:
+            with suppress(HMemError, OSError), Store.open(self.path) as store:
+                counted.keep_in(store)
+
     # Answers
 
     def predict(
@@ -284,6 +295,58 @@ class KnowledgeBase:
         with self.session() as session:
             return Predictions(_numbered([session.missing(entity, k) for entity in entities]))
 
+    def missing_anywhere(
+        self,
+        k: int = 100,
+        *,
+        relation: str | None = None,
+        having: tuple[str, str] | None = None,
+        watch: Watch | None = None,
+    ) -> Predictions:
+        """The k likeliest facts that are not stored, over the whole graph or some of it, each asked from its head.
+
+        Facts of one `relation`, or about the entities `having` a tail in a relation, such as ("section", "games").
+        `watch` is told how many entities are done, of how many, and ends it by returning False: what was found until
+        then is given.
+        """
+        with self.session() as session:
+            entities, roles = session.to_complete(relation, having)
+        found: list[Prediction] = []
+        for done, entity in enumerate(entities.tolist()):
+            if watch is not None and not watch(done, len(entities)):
+                break
+            with self.session() as session:
+                found += session.missing_in(entity, roles, k)
+            if len(found) >= 2 * k:
+                found = _likeliest(found, k)
+        return Predictions(_likeliest(found, k))
+
+    def audit(
+        self,
+        k: int = 10,
+        *,
+        entity: str | None = None,
+        relation: str | None = None,
+        sample: int | None = SAMPLE,
+        watch: Watch | None = None,
+    ) -> Suspects:
+        """The k stored facts that the others speak against most, with what would be expected in their place.
+
+        Those of an entity, of a relation or of all; of more than `sample` some are drawn, unless that is None. `watch`
+        is told how many are done, of how many, and ends it by returning False: what was found until then is given.
+        """
+        with self.session() as session:
+            facts, total = session.to_audit(entity, relation, sample)
+        found, done = [], 0
+        while done < len(facts) and (watch is None or watch(done, len(facts))):
+            with self.session() as session:
+                found += session.suspects(facts[done : done + AT_ONCE])
+            done = min(done + AT_ONCE, len(facts))
+        found = sorted(found, key=lambda each: -each.doubt)[:k]
+        with self.session() as session:
+            found = [session.with_expected(each, why=place < EXPLAINED) for place, each in enumerate(found)]
+        return Suspects(found, judged=done, facts=total)
+
     def similar(self, entity: str, k: int = 10) -> Similars:
         """The k entities whose vectors point most nearly the same way."""
         with self.session() as session:
@@ -317,6 +380,12 @@ def facts_of(store: Store, entity: str, limit: int | None) -> list[StoredFact]:
     facts = list(store.listing(head=entity, limit=limit))
     facts += [fact for fact in store.listing(tail=entity, limit=limit) if fact.head != entity]
     return facts[:limit]
+
+
+def _likeliest(found: list[Prediction], k: int) -> list[Prediction]:
+    """The k likeliest, or those of the best scores where the model is not calibrated, ranked anew."""
+    order = sorted(found, key=lambda row: (row.probability is None, -(row.probability or 0.0), -row.score, row.names))
+    return [replace(row, rank=rank) for rank, row in enumerate(order[:k], 1)]
 
 
 def _pairs(questions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

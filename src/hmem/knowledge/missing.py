@@ -1,32 +1,39 @@
-"""The likeliest facts about an entity that are not stored, over all relations and both directions.
+"""The likeliest facts that are not stored: about an entity, over all relations and both directions, or over a graph.
 
 Each role is a question of its own, and its answers are as likely as `predict` says: the probability that an answer is
 missing there at all, times that it is this one. An answer must be of the right kind: it stands in that role already,
-for some other entity, or enough of the entities with a role that it has do.
+for some other entity, or enough of the entities with a role that it has do. A role that hardly any entity of a kind has
+is not asked for.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from hmem.evaluation.calibration import Calibration
-from hmem.evaluation.slots import share_of_kind
+from hmem.evaluation.slots import shares_of_kind, stored_answers
 from hmem.graph.triples import mirror_role
+from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.predictor import Predictor, Ranked
 
 DEPTH = 50  # answers of each role among which missing facts are looked for, as many as calibration looks at
+SENSIBLE = 0.005  # the share of the entities of its kind that must have a role in which facts are looked for
 OF_KIND = 0.1  # the share of the entities of its kind that must have the role which an answer has not had yet
+
+Roles = Int[np.ndarray, " roles"]
+KINDS = {"answers": np.int64, "stored": bool, "leads": bool} | dict.fromkeys(("scores", "log_p", "lead_log_p"), float)
 
 
 def missing_facts(
-    predictor: Predictor, entity: int, k: int, calibration: Calibration | None
+    predictor: Predictor, entity: int, k: int, calibration: Calibration | None, roles: Roles | None = None
 ) -> tuple[Int[np.ndarray, " n"], Ranked]:
-    """The k likeliest facts as roles of the entity and answers, the likeliest first."""
-    roles = np.arange(2 * predictor.num_relations)
+    """The k likeliest facts as roles of the entity and answers, the likeliest first; of all roles or of some."""
+    roles = np.arange(2 * predictor.num_relations) if roles is None else roles
+    roles = roles[_makes_sense(predictor, entity, roles, calibration)]
     best = predictor.best(np.full(len(roles), entity), roles, [DEPTH] * len(roles))
     role = np.repeat(roles, [len(each.answers) for each in best])
     parts = {
-        name: np.concatenate([getattr(each, name) for each in best])
-        for name in ("answers", "scores", "log_p", "stored", "leads", "lead_log_p")
+        name: np.concatenate([np.empty(0, dtype=kind), *(getattr(each, name) for each in best)])
+        for name, kind in KINDS.items()
     }
     found = Ranked(**parts, ranks=np.zeros(len(role), dtype=np.int64))
     loop = (found.answers == entity) & (role < predictor.num_relations)  # the same fact is found from the other side
@@ -42,6 +49,34 @@ def missing_facts(
     return role[chosen], Ranked(**{name: part[chosen] for name, part in parts.items()}, ranks=ranks)
 
 
+def asked_for(
+    live: LiveGraph, relation: int | None, having: tuple[int, int] | None
+) -> tuple[Int[np.ndarray, " n"], Roles]:
+    """The entities whose missing facts are looked for over a graph, and their roles: they are the heads.
+
+    They are those with facts, or with a given tail in a given relation. Each fact is asked for once, from its head.
+    """
+    graph, R = live.graph, live.num_relations
+    if having is None:
+        entities = np.arange(graph.num_entities)
+        entities = entities[graph.degrees(entities) > 0]
+    else:
+        relation_there, tail = having
+        entities = graph.answers(tail, relation_there).astype(np.int64)
+    return entities, R + (np.arange(R) if relation is None else np.array([relation]))
+
+
+def _makes_sense(
+    predictor: Predictor, entity: int, roles: Roles, calibration: Calibration | None
+) -> Bool[np.ndarray, " roles"]:
+    """The roles that the entity has, or enough entities of its kind: the others are not worth a question."""
+    graph = predictor.live.graph
+    if calibration is None or calibration.slots is None or calibration.slots.num_roles != graph.num_roles:
+        return np.ones(len(roles), dtype=bool)
+    has = np.isin(roles, graph.edges_of(entity)[0])
+    return has | (shares_of_kind(calibration.slots.counted, graph, entity, roles) >= SENSIBLE)
+
+
 def _likely(
     predictor: Predictor, entity: int, roles: Int[np.ndarray, " n"], found: Ranked, calibration: Calibration | None
 ) -> Float[np.ndarray, " n"]:
@@ -49,8 +84,9 @@ def _likely(
     if calibration is None:
         share: Float[np.ndarray, " n"] = np.exp(found.log_p)
         return share
-    missing = calibration.missing(predictor.live.graph, np.full(len(roles), entity), roles, found.lead_log_p)
-    return calibration.probability(found.log_p, found.leads, missing)
+    graph, entities = predictor.live.graph, np.full(len(roles), entity)
+    missing = calibration.missing(graph, entities, roles, found.lead_log_p)
+    return calibration.probability(found.log_p, found.leads, missing, stored_answers(graph, entities, roles))
 
 
 def _is_of_kind(predictor: Predictor, answer: int, role: int, calibration: Calibration | None) -> bool:
@@ -61,4 +97,4 @@ def _is_of_kind(predictor: Predictor, answer: int, role: int, calibration: Calib
         return True
     if calibration is None or calibration.slots is None or calibration.slots.num_roles != graph.num_roles:
         return False
-    return share_of_kind(calibration.slots.counted, graph, answer, turned) >= OF_KIND
+    return bool(shares_of_kind(calibration.slots.counted, graph, answer, np.array([turned]))[0] >= OF_KIND)

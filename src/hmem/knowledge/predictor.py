@@ -8,9 +8,11 @@ as if it were not stored, which is how training asks too.
 model has the exact channel it is `log_alone`: what the facts and paths that speak for an answer say by themselves, if
 that is more, so that an answer becomes no less likely because others come. Calibration turns log_p into a probability,
 and first answers by steps of their own.
+
+A model of no graph in particular is joined by counting, which knows this one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +22,7 @@ from torch import Tensor
 
 from hmem.errors import NonFiniteError
 from hmem.graph.triples import mirror_role
+from hmem.knowledge.counted import hidden, log_counts
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.live_links import LiveLinks
 from hmem.knowledge.live_vectors import LiveVectors
@@ -54,8 +57,9 @@ class Ranked:
 class Predictor:
     """A model, the facts of this moment and a vector for every entity in them; used through a `Session`."""
 
-    def __init__(self, model: Network, live: LiveGraph) -> None:
-        self.model, self.live = model.eval(), live
+    def __init__(self, model: Network, live: LiveGraph, *, is_counted: bool = False) -> None:
+        """With `is_counted` what counting says is added to the scores (`hmem.knowledge.counted`)."""
+        self.model, self.live, self.is_counted = model.eval(), live, is_counted
         self.vectors = LiveVectors(model, live) if isinstance(model, HMem) else None
         self.links = LiveLinks(live, model.device) if isinstance(model, Propagation) else None
 
@@ -133,8 +137,22 @@ class Predictor:
             query = Query(*(torch.from_numpy(part[rows].astype(np.int64)).to(index.device) for part in columns))
             with torch.inference_mode():
                 scores, log_alone = self.model.scores_and_log_alone(query, index, vectors)
+                if self.is_counted:
+                    without = [NO_TARGET] * len(scores) if targets is None else targets[rows].tolist()
+                    asked = zip(scores, entities[rows].tolist(), roles[rows].tolist(), without, strict=True)
+                    for row, entity, role, target in asked:
+                        self.count(row, entity, role, () if target == NO_TARGET else (self.fact(entity, role, target),))
+                    log_alone = scores
             yield rows, scores, log_alone
             start = rows.stop
+
+    def count(
+        self, row: Float[Tensor, " W"], entity: int, role: int, without: Iterable[tuple[int, int, int]] = ()
+    ) -> None:
+        """Add to the scores of a question what counting says, without some facts."""
+        if self.is_counted:
+            with hidden(self.live.graph, without):
+                row += log_counts(self.live.graph, entity, role, row)
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids

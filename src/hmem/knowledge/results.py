@@ -19,13 +19,13 @@ ROWS_SHOWN = 20
 WIDEST = 40  # characters of a name that are shown
 Direction = Literal["tail", "head"]  # which end of the fact is asked for
 TYPES = {  # of columns
-    **dict.fromkeys((*PARTS, "entity", "source", "kind", "text"), pa.string()),
+    **dict.fromkeys((*PARTS, "entity", "source", "kind", "text", "end", "instead"), pa.string()),
     **dict.fromkeys(("score", "probability", "if_missing", "similarity", "confidence", "contribution"), pa.float64()),
-    **dict.fromkeys(("weight", "match", "without"), pa.float64()),
-    **dict.fromkeys(("query", "rank"), pa.int64()),
+    **dict.fromkeys(("weight", "match", "without", "doubt"), pa.float64()),
+    **dict.fromkeys(("query", "rank", "tail_rank", "head_rank"), pa.int64()),
     "stored": pa.bool_(),
     "added_at": pa.timestamp("us", tz="UTC"),
-    "facts": pa.list_(pa.list_(pa.string())),
+    **dict.fromkeys(("facts", "because"), pa.list_(pa.list_(pa.string()))),
 }
 
 

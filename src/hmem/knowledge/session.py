@@ -1,11 +1,13 @@
 """Questions by name, answers as rows: the one way from a question to an answer, for Python and for HTTP."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, get_args
 
 import numpy as np
+from jaxtyping import Int
 
 from hmem.errors import (
     ConfigError,
@@ -16,6 +18,9 @@ from hmem.errors import (
     shown,
 )
 from hmem.evaluation.calibration import Calibration
+from hmem.evaluation.slots import stored_answers
+from hmem.graph.triples import Triples
+from hmem.knowledge.audit import BECAUSE, Suspect, chosen, doubt, expected, judged
 from hmem.knowledge.explanation import (
     Reasons,
     Removed,
@@ -25,7 +30,7 @@ from hmem.knowledge.explanation import (
     reasons_of,
 )
 from hmem.knowledge.live_graph import LiveGraph
-from hmem.knowledge.missing import missing_facts
+from hmem.knowledge.missing import asked_for, missing_facts
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.predictor import Ids, Predictor, Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
@@ -54,17 +59,17 @@ class Session:
         self.model_link = link
         self.saved = saved
         self.live = LiveGraph(store, saved.vocab, takes_new_relations=saved.model.takes_new_relations)
-        self.predictor = Predictor(saved.model, self.live)
+        belongs_to_no_graph = len(saved.vocab.relations) == 0
+        self.predictor = Predictor(saved.model, self.live, is_counted=belongs_to_no_graph)
         self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
         self._calibration = None if calibration is None else Calibration.from_dict(calibration)
-        belongs_to_no_graph = len(saved.vocab.relations) == 0
-        self._self_calibration = SelfCalibration(saved.model, self.live) if belongs_to_no_graph else None
+        self.self_calibration = SelfCalibration(saved.model, self.live, link) if belongs_to_no_graph else None
 
     @property
     def calibration(self) -> Calibration | None:
         """That of the model, or one by the facts of the base for a model that was not trained on it."""
-        return self._calibration if self._self_calibration is None else self._self_calibration.current()
+        return self._calibration if self.self_calibration is None else self.self_calibration.current()
 
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The best answers to each question, all in one pass; one that cannot be answered has its error instead."""
@@ -105,6 +110,58 @@ class Session:
         asked = self.subject(entity)
         roles, ranked = missing_facts(self.predictor, asked, k, self.calibration)
         return self._predictions(np.full(len(roles), asked), roles, ranked)
+
+    def to_complete(
+        self, relation: str | None, having: tuple[str, str] | None
+    ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
+        """The entities of a graph, or of a kind, whose missing facts are looked for, and the roles that are asked."""
+        asked = None if relation is None else self.role(relation, "head")
+        kind = None if having is None else (self.role(having[0], "head"), self.entity(having[1]))
+        return asked_for(self.live, asked, kind)
+
+    def missing_in(self, entity: int, roles: Int[np.ndarray, " m"], k: int) -> list[Prediction]:
+        """The k likeliest facts that an entity lacks in some roles; none where nothing can be asked about it."""
+        if not self.predictor.is_askable(entity):
+            return []
+        found, ranked = missing_facts(self.predictor, entity, k, self.calibration, roles)
+        return self._predictions(np.full(len(found), entity), found, ranked)
+
+    def to_audit(self, entity: str | None, relation: str | None, sample: int | None) -> tuple[Triples, int]:
+        """Stored facts, some of them drawn at random if they are too many, and how many there are."""
+        subject = None if entity is None else self.subject(entity)
+        asked = None if relation is None else self.role(relation, "head")
+        return chosen(self.live.graph.to_triples(), subject, asked, sample)
+
+    def suspects(self, facts: Triples) -> list[Suspect]:
+        """Stored facts with how far the others speak against them."""
+        facts = facts[[self.live.graph.contains(*fact) for fact in facts.tolist()]]  # one may have been removed since
+        ends = judged(self.predictor, facts)
+        columns = zip(facts.tolist(), doubt(ends).tolist(), *(each.ranks.tolist() for each in ends), strict=True)
+        found = []
+        for (head, relation, tail), far, tail_rank, head_rank in columns:
+            names = self.predictor.named(head, relation + self.live.num_relations, tail)
+            fact = partial(Suspect, head=names[0], relation=names[1], tail=names[2])
+            found.append(fact(doubt=far, tail_rank=tail_rank, head_rank=head_rank))
+        return found
+
+    def with_expected(self, suspect: Suspect, *, why: bool) -> Suspect:
+        """The same with what is expected in its place, and with the facts that speak for it if that is asked."""
+        head, role, tail = self._fact(*suspect.names, "tail")
+        calibration = self.calibration
+        fact = self.predictor.fact(head, role, tail)
+        with self.live.without(*fact) if self.live.graph.contains(*fact) else nullcontext():
+            found = expected(self.predictor, fact, calibration)
+            if found is None:
+                return suspect
+            entity, asked, answer = found
+            (row,) = self._predictions(np.array([entity]), np.array([asked]), answer)
+            facts = self._speaking_for(row) if why else ()
+        return replace(suspect, end=row.direction, instead=row.answer, if_missing=row.if_missing, because=facts)
+
+    def _speaking_for(self, row: Prediction) -> tuple[Names3, ...]:
+        """The stored facts without which an answer would be least likely."""
+        lines = [line for line in self.explain(*row.names, row.direction) if line.facts and line.contribution > 0]
+        return lines[0].facts[:BECAUSE] if lines else ()
 
     def similar(self, entity: str, k: int) -> list[Similar]:
         """The k entities most like this one."""
@@ -243,9 +300,11 @@ class Session:
         calibration = self.calibration
         if calibration is None:
             return [(None, None)] * len(entities)
-        missing = calibration.missing(self.live.graph, entities, roles, ranked.lead_log_p, ranked.stored)
-        shown = calibration.probability(ranked.log_p, ranked.leads, missing).tolist()
-        if_missing = calibration.probability(ranked.log_p, ranked.leads).tolist()
+        graph = self.live.graph
+        missing = calibration.missing(graph, entities, roles, ranked.lead_log_p, ranked.stored)
+        stored = stored_answers(graph, entities, roles, ranked.stored)
+        if_missing = calibration.probability(ranked.log_p, ranked.leads, stored=stored)
+        shown, if_missing = (missing * if_missing).tolist(), if_missing.tolist()
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
         both = zip(shown, if_missing, strict=True)
         none = None, None

@@ -1,0 +1,67 @@
+"""`hmem audit`: stored facts that the others speak against."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hmem.cli import options, output, tables
+from hmem.cli.ask import opened, watching
+
+if TYPE_CHECKING:
+    from hmem.knowledge.audit import Suspect, Suspects
+
+
+def audit(
+    kb: options.KnowledgeBase,
+    entity: Annotated[
+        str | None, typer.Argument(metavar="ENTITY", help="Only facts about it; without one, all facts.")
+    ] = None,
+    relation: Annotated[str | None, typer.Option(metavar="RELATION", help="Only facts with this relation.")] = None,
+    sample: Annotated[
+        int, typer.Option(min=0, help="How many facts to look at, drawn at random if there are more; 0 for all.")
+    ] = 1000,
+    k: options.Count = 10,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write them to NAME.csv, .parquet or .json instead.")
+    ] = None,
+    device: options.Device = "cpu",
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Stored facts that the others speak against, with what would be expected instead and why. Each is asked for from
+    both of its ends as if it were not stored. Ctrl-C ends it early and keeps what was found."""
+    if out is not None:
+        tables.check(out)
+    with opened(kb, device) as (base, find):
+        about = None if entity is None else find.entity(entity)
+        chosen = None if relation is None else find.relation(relation)
+        with watching("facts") as watch:
+            found = base.audit(k, entity=about, relation=chosen, sample=sample or None, watch=watch)
+    if out is not None:
+        tables.write(found, out)
+        output.say(f"{out}: {output.plural(len(found), 'fact')}")
+    elif not output.written(json_path, {"judged": found.judged, "of": found.facts, "facts": found.to_dicts()}):
+        show(found)
+
+
+def show(found: "Suspects") -> None:
+    """A table of facts with their ranks, and what is expected in their place."""
+    if not found:
+        output.note("no facts to look at")
+        return
+    numbers = ["rank of tail", "of head", "doubt"]
+    table = output.table(["head", "relation", "tail", "expected instead"], numbers)
+    for each in found:
+        ranks = output.count(each.tail_rank), output.count(each.head_rank)
+        table.add_row(*map(output.cell, each.names), _instead(each), *ranks, output.decimal(each.doubt, 1))
+    output.show(table)
+    if found.judged < found.facts:
+        output.note(f"{found.judged:,} of {found.facts:,} facts were looked at; --sample 0 looks at all.")
+
+
+def _instead(each: "Suspect") -> str:
+    """What is expected, how likely it is, and the facts that speak for it, one below the other."""
+    if each.instead is None:
+        return "–"
+    likely = "" if each.if_missing is None else f" ({output.percent(each.if_missing)})"
+    because = "".join(f"\n  since {' '.join(map(output.cell, fact))}" for fact in each.because)
+    return f"{each.end} {output.cell(each.instead)}{likely}{because}"

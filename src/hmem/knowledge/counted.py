@@ -1,0 +1,144 @@
+"""What counting says of every answer to a question, on a graph that changes; see `hmem.evaluation.baselines.Counts`.
+
+A network that was trained on other graphs knows how facts go together in general, and counting knows how they do in
+this one: of the entities with filler f in role c, how many have x in role q? The answers of a base without a model of
+its own are ranked by both, as by two experts who do not know of each other: the scores are log p + log(counts + LEAST).
+Where counting has nothing to say all candidates have LEAST, and the network decides alone.
+
+Everything is looked up when it is asked for, so that it holds for the facts of this moment, and for a question some of
+whose facts are hidden. What is looked at is limited: a hub costs no more than a few thousand others.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from hmem.evaluation.baselines import MOST_PREMISES, SMOOTHING, TIE
+from hmem.graph.neighborhoods import Neighborhoods, expand
+from hmem.graph.triples import mirror_role
+from hmem.model.build import ModelScorer
+
+LEAST = 0.05  # added to every count
+MOST_OWNERS = 20_000  # entities of a premise; one with more says little of any of them
+MOST_HAVES = 2_000  # entities that have the answer, by whose facts others are found
+MOST_FEATURES = 4_000  # of their facts, the most frequent
+
+Pairs = tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]
+
+
+class CountedScorer:
+    """A model on a graph and what counting says there, as evaluation asks them."""
+
+    def __init__(self, model: ModelScorer, graph: Neighborhoods) -> None:
+        self.model, self.graph = model, graph
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
+        scores = self.model.score(entities, roles)
+        for row, entity, role in zip(scores, entities.tolist(), roles.tolist(), strict=True):
+            row += log_counts(self.graph, entity, role, row)
+        return scores
+
+
+def log_counts(graph: Neighborhoods, entity: int, role: int, like: Float[Tensor, " W"]) -> Float[Tensor, " W"]:
+    """What counting adds to the scores of a question, on the device of these."""
+    return torch.from_numpy(np.log(counts(graph, entity, role, len(like)) + LEAST)).to(like)
+
+
+@contextmanager
+def hidden(graph: Neighborhoods, facts: Iterable[tuple[int, int, int]]) -> Iterator[None]:
+    """A while in which some facts are not in the index; those that are not there anyway do not matter."""
+    gone = [fact for fact in facts if graph.remove(*fact)]
+    try:
+        yield
+    finally:
+        for fact in gone:
+            graph.add(*fact)
+
+
+def counts(graph: Neighborhoods, entity: int, role: int, width: int) -> Float[np.ndarray, " W"]:
+    """P of every answer by the best premise of the entity, or by that of the candidate if it says more."""
+    own, other = np.zeros((2, width), dtype=np.float32)
+    np.maximum.at(own, *_by_entity(graph, entity, role))
+    np.maximum.at(other, *_by_candidates(graph, entity, role))
+    best: Float[np.ndarray, " W"] = np.maximum(own, other) + np.float32(TIE) * np.minimum(own, other)
+    return best
+
+
+def _by_entity(graph: Neighborhoods, entity: int, role: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Answers, and P of each by each premise that the entity shares with others."""
+    roles, fillers = (each.astype(np.int64) for each in graph.edges_of(entity))
+    premise, owners = _owners(graph, roles, fillers)
+    of = np.bincount(premise, minlength=len(roles))
+    shared = np.flatnonzero((of > 1) & (of <= MOST_OWNERS))
+    shared = shared[np.argsort(-of[shared], kind="stable")[:MOST_PREMISES]]
+    kept = np.isin(premise, shared)
+    premise, owners = premise[kept], owners[kept]
+    different, which = np.unique(owners, return_inverse=True)
+    holder, answer = _answers(graph, different, role)
+    per_holder = np.bincount(holder, minlength=len(different))
+    pair, place = expand((np.cumsum(per_holder) - per_holder)[which], per_holder[which])
+    width = graph.num_entities
+    keys, together = np.unique(premise[pair] * width + answer[place], return_counts=True)
+    premise, answers = keys // width, keys % width
+    other = (roles[premise] != role) | (fillers[premise] != answers)
+    return answers[other], (together / (of[premise] + SMOOTHING))[other].astype(np.float32)
+
+
+def _by_candidates(
+    graph: Neighborhoods, entity: int, role: int
+) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Candidates, and P of each by each premise that it has, for which the entity is the answer."""
+    haves = graph.answers(entity, role).astype(np.int64)[:MOST_HAVES]
+    _, roles, fillers = _edges(graph, haves)
+    width = graph.num_entities
+    features, together = np.unique(roles * width + fillers, return_counts=True)
+    itself = int(mirror_role(np.array(role), graph.num_relations)) * width + entity
+    other = features != itself
+    features, together = features[other], together[other]
+    often = np.argsort(-together, kind="stable")[:MOST_FEATURES]
+    features, together = features[often], together[often]
+    feature, holders = _owners(graph, features // width, features % width)
+    of = np.bincount(feature, minlength=len(features))
+    kept = (of[feature] > 1) & (of[feature] <= MOST_OWNERS)
+    probability = (together / (of + SMOOTHING)).astype(np.float32)
+    return holders[kept], probability[feature[kept]]
+
+
+def _owners(graph: Neighborhoods, roles: Int[np.ndarray, " n"], fillers: Int[np.ndarray, " n"]) -> Pairs:
+    """The entities that have each filler in the role beside it, and which of the given ones that is."""
+    different, which = np.unique(fillers, return_inverse=True)
+    of, back, owners = _edges(graph, different)
+    order = np.argsort(of * graph.num_roles + back, kind="stable")
+    keys = (of * graph.num_roles + back)[order]
+    wanted = which * graph.num_roles + mirror_role(roles, graph.num_relations)
+    low, high = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, side="right")
+    given, place = expand(low, high - low)
+    return given, owners[order][place]
+
+
+def _answers(graph: Neighborhoods, entities: Int[np.ndarray, " n"], role: int) -> Pairs:
+    """The fillers of one role of each entity, in their order."""
+    owner, roles, fillers = _edges(graph, entities)
+    asked = roles == role
+    order = np.argsort(owner[asked], kind="stable")
+    return owner[asked][order], fillers[asked][order]
+
+
+def _edges(graph: Neighborhoods, entities: Int[np.ndarray, " n"]) -> tuple[Int[np.ndarray, " m"], ...]:
+    """Owner, role and filler of all edges, in any order; one by one only where facts have come or gone."""
+    changed = graph.changed()
+    apart = np.array([entity in changed for entity in entities.tolist()], dtype=bool)
+    pieces = []
+    for some in (np.flatnonzero(~apart), np.flatnonzero(apart)):
+        found = graph.lookup(entities[some])
+        pieces.append((some[found.owner], found.roles.astype(np.int64), found.fillers.astype(np.int64)))
+    owner, roles, fillers = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    return owner, roles, fillers

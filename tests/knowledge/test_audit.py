@@ -1,0 +1,69 @@
+"""Facts that the others speak against, and what is expected in their place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hmem.errors import UnknownNameError
+from hmem.knowledge.base import KnowledgeBase
+
+TEAMS = ("red", "blue", "green")
+WRONG = ("red 0", "member of", "blue team")
+
+
+@pytest.fixture
+def clubs(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    """Three teams, whose members play where their team does and know each other; one fact is wrong."""
+    facts = []
+    for team in TEAMS:
+        facts.append((f"{team} team", "plays in", f"{team} hall"))
+        for member in range(4):
+            name = f"{team} {member}"
+            facts += [(name, "member of", f"{team} team"), (name, "trains in", f"{team} hall")]
+            facts += [(name, "knows", f"{team} {other}") for other in range(4) if other != member]
+    facts[facts.index(("red 0", "member of", "red team"))] = WRONG
+    with KnowledgeBase.create(tmp_path / "clubs.kb", facts=facts) as kb:
+        yield kb
+
+
+def test_the_wrong_fact_is_the_most_doubtful_and_the_right_one_is_expected(clubs: KnowledgeBase) -> None:
+    found = clubs.audit(3)
+    assert found[0].names == WRONG
+    assert (found[0].end, found[0].instead) == ("tail", "red team")
+    assert all(fact in clubs for fact in found[0].because)
+    assert found[0].because
+    assert WRONG not in found[0].because
+    assert [each.doubt for each in found] == sorted((each.doubt for each in found), reverse=True)
+    assert (found.judged, found.facts) == (len(clubs), len(clubs))
+    assert WRONG in clubs  # it was left out for a while only
+    assert found.to_arrow().column("instead")[0].as_py() == "red team"
+
+
+def test_ranks_are_those_of_facts_that_are_not_stored(clubs: KnowledgeBase) -> None:
+    for each in clubs.audit(5, relation="member of"):
+        (tail,) = clubs.score_many([each.names])
+        (head,) = clubs.score_many([each.names], direction="head")
+        assert (each.tail_rank, each.head_rank) == (tail.rank, head.rank)
+        assert each.relation == "member of"
+
+
+def test_some_facts_are_drawn_and_those_of_an_entity_are_looked_at(clubs: KnowledgeBase) -> None:
+    drawn = clubs.audit(100, sample=7)
+    assert (len(drawn), drawn.judged, drawn.facts) == (7, 7, len(clubs))
+    about = clubs.audit(100, entity="red 0")
+    assert {each.names for each in about} == {each.names for each in clubs.neighbors("red 0")}
+    with pytest.raises(UnknownNameError):
+        clubs.audit(entity="pink 0")
+
+
+def test_it_is_ended_early_with_what_was_found(clubs: KnowledgeBase) -> None:
+    told = []
+
+    def watch(done: int, total: int) -> bool:
+        told.append((done, total))
+        return done == 0
+
+    found = clubs.audit(100, watch=watch)
+    assert told == [(0, len(clubs)), (32, len(clubs))]
+    assert (len(found), found.judged) == (32, 32)
