@@ -11,9 +11,10 @@ from hmem.cli import options, output
 from hmem.cli.names import Finder
 
 if TYPE_CHECKING:
+    from hmem.graph.descriptions import Labels
     from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.explanation import Reason, Reasons
-    from hmem.knowledge.results import Prediction
+    from hmem.knowledge.results import Predictions
 
 LINES = 10  # of an explanation; the others are summed up
 NEGLIGIBLE = 0.001  # of the largest contribution
@@ -42,11 +43,13 @@ def predict(
         entity, relation = find.entity(entity), find.relation(relation)
         found = base.predict(entity, relation, k, direction=direction, new_only=not everything)
         warn_if_outgrown(base, entity)
+        asked = [find.labelled(entity), find.labelled(relation, "relation"), "?"]
     head, tail = (None, entity) if direction == "head" else (entity, None)
     question = {"head": head, "relation": relation, "tail": tail}
-    if output.written(json_path, {"question": question, "answers": found.to_dicts()}):
+    answers = {"question": question, "answers": found.to_dicts(), **found.labels.to_dict()}
+    if output.written(json_path, answers):
         return
-    title = " ".join(output.cell(name or "?") for name in question.values())
+    title = " ".join(asked if direction == "tail" else reversed(asked))
     show_predictions(found, title, [direction], stored=everything)
 
 
@@ -62,8 +65,9 @@ def missing(
         name = find.entity(entity)
         found = base.missing(name, k)
         warn_if_outgrown(base, name)
-    if not output.written(json_path, {"entity": name, "facts": found.to_dicts()}):
-        show_predictions(found, f"Missing about {output.cell(name)}", ["head", "relation", "tail"], stored=False)
+        about = find.labelled(name)
+    if not output.written(json_path, {"entity": name, "facts": found.to_dicts(), **found.labels.to_dict()}):
+        show_predictions(found, f"Missing about {about}", ["head", "relation", "tail"], stored=False)
 
 
 def similar(
@@ -76,11 +80,12 @@ def similar(
     """The entities whose vectors are most like that of ENTITY."""
     with opened(kb, device) as (base, find):
         found = base.similar(entity := find.entity(entity), k)
-    if output.written(json_path, {"entity": entity, "similar": found.to_dicts()}):
+        about = find.labelled(entity)
+    if output.written(json_path, {"entity": entity, "similar": found.to_dicts(), **found.labels.to_dict()}):
         return
-    table = output.table(["entity"], ["cosine"], title=f"Like {output.cell(entity)}")
+    table = output.table(["entity"], ["cosine"], title=f"Like {about}")
     for each in found:
-        table.add_row(output.cell(each.entity), output.decimal(each.similarity))
+        table.add_row(output.cell(found.labels.entity(each.entity)), output.decimal(each.similarity))
     output.show(table)
 
 
@@ -105,7 +110,9 @@ def explain(
         found = base.explain(head, relation, tail, direction=direction)
         warn_if_outgrown(base, tail if direction == "head" else head)
     fact = {"head": head, "relation": relation, "tail": tail}
-    if not output.written(json_path, {"fact": fact, **found.summary(), "reasons": found.to_dicts()}):
+    if not output.written(
+        json_path, {"fact": fact, **found.summary(), "reasons": found.to_dicts(), **found.labels.to_dict()}
+    ):
         show_reasons(found)
 
 
@@ -137,7 +144,7 @@ def warn_if_outgrown(base: "KnowledgeBase", entity: str) -> None:
         )
 
 
-def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequence[str], *, stored: bool) -> None:
+def show_predictions(found: "Predictions", title: str, columns: Sequence[str], *, stored: bool) -> None:
     """A table of facts with their probability, or with their score where the model is not calibrated.
 
     Improbable ones are left out; if all are improbable, the first is shown.
@@ -152,7 +159,7 @@ def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequenc
     if stored:
         table.add_column("")
     for each in likely:
-        names = [output.cell(getattr(each, column)) for column in columns]
+        names = [output.cell(found.shown(column, each)) for column in columns]
         value = output.percent(each.probability) if calibrated else output.decimal(each.score)
         table.add_row(str(each.rank), *names, value, *(["stored" if each.stored else ""] if stored else []))
     output.show(table)
@@ -172,10 +179,10 @@ def show_reasons(found: "Reasons") -> None:
     shown = [each for each in order[:LINES] if abs(each.contribution) > NEGLIGIBLE * largest]
     others = [each for each in found if each not in shown]
     probability = "" if found.probability is None else f"   {output.percent(found.probability)}"
-    table = output.table(["because of"], ["weight", "adds"], title=" ".join(map(output.cell, found.fact)) + probability)
+    table = output.table(["because of"], ["weight", "adds"], title=_title(found) + probability)
     for each in shown:
         weight = "" if each.weight is None else output.decimal(each.weight, 2)
-        table.add_row(_because(each), weight, _significant(each.contribution))
+        table.add_row(_because(each, found.labels), weight, _significant(each.contribution))
     if others:
         rest = sum(each.contribution for each in others)
         table.add_row("1 other" if len(others) == 1 else f"{len(others)} others", "", _significant(rest))
@@ -198,17 +205,21 @@ def _show_removals(found: "Reasons") -> None:
     if not shown:
         output.note("No single fact decides this: without any one of them the answer is as likely.")
         return
-    table = output.table(["because of"], ["without it"], title=" ".join(map(output.cell, found.fact)) + probability)
+    table = output.table(["because of"], ["without it"], title=_title(found) + probability)
     for each in shown:
-        table.add_row(_because(each), "" if each.without is None else output.percent(each.without))
+        table.add_row(_because(each, found.labels), "" if each.without is None else output.percent(each.without))
     output.show(table)
     if found.stored:
         output.note("This fact is stored. The lines say what the others would make of it.")
 
 
-def _because(each: "Reason") -> str:
+def _because(each: "Reason", labels: "Labels") -> str:
     """The stored facts of a line; those of a path one below the other."""
-    return "\n  and ".join(" ".join(map(output.cell, fact)) for fact in each.facts) or each.text
+    return "\n  and ".join(" ".join(map(output.cell, labels.fact(*fact))) for fact in each.facts) or each.text
+
+
+def _title(found: "Reasons") -> str:
+    return " ".join(map(output.cell, found.labels.fact(*found.fact)))
 
 
 def _significant(value: float) -> str:
@@ -223,7 +234,7 @@ def _show_matches(found: "Reasons") -> None:
         return
     table = output.table(["the memory as a whole rests on"], ["weight", "match"])
     for each, match in parts[:MATCHES]:
-        table.add_row(_because(each), output.decimal(each.weight, 2), output.decimal(match, 2))
+        table.add_row(_because(each, found.labels), output.decimal(each.weight, 2), output.decimal(match, 2))
     if len(parts) > MATCHES:
         rest = sum(match for _, match in parts[MATCHES:])
         table.add_row(output.plural(len(parts) - MATCHES, "other fact"), "", output.decimal(rest, 2))

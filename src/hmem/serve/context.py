@@ -26,6 +26,8 @@ Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
 def failures(*codes: str) -> dict[int | str, dict[str, Any]]:
     """The errors of a route as OpenAPI lists them: by status, with the codes that have it."""
     by_status: dict[int, list[str]] = {}
+    if "unknown_name" in codes:
+        codes = (*codes, "ambiguous_name")
     for code in (*codes, *ALWAYS):
         by_status.setdefault(CODES[code][0], []).append(code)
     return {
