@@ -64,17 +64,17 @@ def find(names: "Names", typed: str, store: "Store | None" = None) -> str:
 
     if typed in names:
         return typed
-    ids: dict[str, str] = {}  # by label or alias
+    called: list[str] = []  # labels and aliases that may have been meant
+    kind: Kind = "entity" if names.kind == "entity" else "relation"
     if store is not None:
-        kind: Kind = "entity" if names.kind == "entity" else "relation"
         if typed and (found := store.naming.get(kind, typed)) is not None:
             return found
-        ids = {text: store.naming.find(kind, text) for text in closest(typed, store.naming.called(kind))}
-    near = closest(typed, dict.fromkeys([*names, *ids]))
+        called = closest(typed, store.naming.called(kind))
+    near = closest(typed, dict.fromkeys([*names, *called]))
     same = [name for name in near if letters(name) == letters(typed)]
-    if len({ids.get(name, name) for name in same}) == 1:
+    if len(same) == 1:
         output.note(f'{names.kind} "{shown(typed)}": taken for {shown(same[0])}')
-        return ids.get(same[0], same[0])
+        return same[0] if store is None else store.naming.find(kind, same[0])
     longer = [name for name in near if letters(name).startswith(letters(typed))]
     hint = None
     if not near and names.kind == "relation" and 0 < len(names) <= FEW:

@@ -20,6 +20,8 @@ def _service(request: Request) -> Service:
 
 TheService = Annotated[Service, Depends(_service)]
 NAME = Query(min_length=1, max_length=LONGEST_NAME)
+# What is not there, such as the labels of a base without any, is left out.
+BRIEF: dict[str, Any] = {"response_model_exclude_defaults": True}
 Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
 
 

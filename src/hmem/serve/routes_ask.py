@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body
 from hmem.graph.triples import PARTS
 from hmem.knowledge.explanation import Reason, Reasons
 from hmem.knowledge.results import Question
-from hmem.serve.context import TheService, failures
+from hmem.serve.context import BRIEF, TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import AboutIn, ExplainIn, PredictIn, QuestionIn, ScoreIn
 from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, ReasonOut, ScoreOut, SimilarOut
@@ -20,7 +20,7 @@ ASKING = failures("unknown_name", "no_facts", "not_trained")
 router = APIRouter(tags=["questions"])
 
 
-@router.post("/predict", responses=ASKING)
+@router.post("/predict", **BRIEF, responses=ASKING)
 async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> PredictOut:
     """The best answers to a question, or to several at once.
 
@@ -42,7 +42,7 @@ async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> Pr
     return PredictOut.model_validate({"results": results, "labels": labels})
 
 
-@router.post("/score", responses=ASKING)
+@router.post("/score", **BRIEF, responses=ASKING)
 async def score(service: TheService, body: ScoreIn) -> ScoreOut:
     """How likely given facts are, each as if it were not stored."""
     facts = [(head, relation, tail) for head, relation, tail in body.facts]
@@ -51,7 +51,7 @@ async def score(service: TheService, body: ScoreIn) -> ScoreOut:
     return ScoreOut.model_validate({"results": found, "labels": labels})
 
 
-@router.post("/missing", responses=ASKING)
+@router.post("/missing", **BRIEF, responses=ASKING)
 async def missing(service: TheService, body: AboutIn) -> MissingOut:
     """The likeliest facts about an entity that are not stored, over all relations and both directions."""
     found = await service.ask(lambda now: now.missing(body.entity, body.k))
@@ -59,15 +59,15 @@ async def missing(service: TheService, body: AboutIn) -> MissingOut:
     return MissingOut.model_validate({"entity": body.entity, "facts": found, "labels": labels})
 
 
-@router.post("/similar", responses=ASKING)
+@router.post("/similar", **BRIEF, responses=ASKING)
 async def similar(service: TheService, body: AboutIn) -> SimilarOut:
     """The entities whose vectors are most like that of this one."""
     found = await service.ask(lambda now: now.similar(body.entity, body.k))
-    labels = service.name_index.labels([body.entity, *(each.entity for each in found)])
+    labels = service.name_index.labels(each.entity for each in found)
     return SimilarOut.model_validate({"entity": body.entity, "similar": found, "labels": labels})
 
 
-@router.post("/explain", responses=ASKING)
+@router.post("/explain", **BRIEF, responses=ASKING)
 async def explain(service: TheService, body: ExplainIn) -> ExplainOut:
     """Why a fact is likely or not: the stored facts that speak for it, and how much each contributes."""
     found = await service.ask(lambda now: now.explain(body.head, body.relation, body.tail, body.direction))

@@ -11,7 +11,7 @@ from hmem.graph.descriptions import Description
 from hmem.knowledge.base import facts_of
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import NAME, Limit, TheService, failures
+from hmem.serve.context import BRIEF, NAME, Limit, TheService, failures
 from hmem.serve.name_index import Named
 from hmem.serve.requests import DescriptionsIn, EndOf
 from hmem.serve.responses import DescribedOut, EntitiesOut, KindOut, KindsOut, NamedOut, NeighborsOut
@@ -24,7 +24,7 @@ MOST_NEIGHBORS = 10_000  # facts of an entity that are looked at
 router = APIRouter(tags=["graph"])
 
 
-@router.get("/entities", responses=failures())
+@router.get("/entities", **BRIEF, responses=failures())
 async def find_entities(
     service: TheService,
     search: Annotated[
@@ -42,7 +42,7 @@ async def find_entities(
     return EntitiesOut(entities=[_named(service, each) for each in found[:limit]], more=len(found) > limit)
 
 
-@router.get("/entity", responses=failures("unknown_name"))
+@router.get("/entity", **BRIEF, responses=failures("unknown_name"))
 async def show_entity(service: TheService, name: Annotated[str, NAME]) -> NamedOut:
     """What is known of an entity besides its facts: its label, aliases, kind and description."""
     index = service.name_index
@@ -65,8 +65,8 @@ async def describe_entities(request: Request, service: TheService, body: Descrip
     return DescribedOut.model_validate(written)
 
 
-@router.get("/neighbours", include_in_schema=False)  # as it was called before
-@router.get("/neighbors", responses=failures("unknown_name", "not_trained"))
+@router.get("/neighbours", **BRIEF, include_in_schema=False)  # as it was called before
+@router.get("/neighbors", **BRIEF, responses=failures("unknown_name", "not_trained"))
 async def list_neighbors(
     service: TheService,
     name: Annotated[str, Query(alias="entity", min_length=1, max_length=LONGEST_NAME)],

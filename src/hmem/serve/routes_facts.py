@@ -11,7 +11,7 @@ from hmem.graph.triples import PARTS
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import StoredFact, Written
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import NAME, Limit, TheService, failures
+from hmem.serve.context import BRIEF, NAME, Limit, TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn
 from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut
@@ -44,7 +44,7 @@ def check_write(request: Request, shown: Shown) -> None:
         raise ApiError("unauthorized", "a write needs the token of this server, as `Authorization: Bearer TOKEN`")
 
 
-@router.get("/facts", responses=failures("unknown_name"))
+@router.get("/facts", **BRIEF, responses=failures("unknown_name"))
 async def list_facts(
     service: TheService,
     head: NameQuery = None,
@@ -70,7 +70,7 @@ async def list_facts(
     return FactsOut.model_validate(_listed(service, await service.read(look), limit))
 
 
-@router.get("/history", responses=failures("unknown_name"))
+@router.get("/history", **BRIEF, responses=failures("unknown_name"))
 async def list_history(
     service: TheService, head: NameQuery = None, relation: NameQuery = None, tail: NameQuery = None, limit: Limit = 100
 ) -> HistoryOut:

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 
 from hmem.evaluation.metrics import ALIASES
 from hmem.knowledge.session import Session
-from hmem.serve.context import TheService, failures
+from hmem.serve.context import BRIEF, TheService, failures
 from hmem.serve.responses import AttachedOut, GraphOut, MetricsOut, ModelOut, RelationsOut
 from hmem.serve.service import Service
 
@@ -40,7 +40,7 @@ async def describe_model(service: TheService) -> ModelOut:
     return await service.ask(_describe)
 
 
-@router.get("/relations", responses=failures())
+@router.get("/relations", **BRIEF, responses=failures())
 async def list_relations(service: TheService) -> RelationsOut:
     """All relations; whether those can be asked for that came after the model was trained depends on its kind."""
     model = service.model

@@ -90,7 +90,9 @@ class Naming:
 
     # Saying it
 
-    def describe(self, kind: Kind, name: str, *, source: str | None = None, **said: str | Sequence[str] | None) -> bool:
+    def describe(
+        self, of: Kind, name: str, /, *, source: str | None = None, **said: str | Sequence[str] | None
+    ) -> bool:
         """Say what an entity or a relation is: label, aliases, kind, description, and the inverse of a relation.
 
         What is given takes the place of what was said before, "" or no aliases that of nothing. False if it is so
@@ -101,13 +103,13 @@ class Naming:
             if value is None:
                 continue
             own = "alias" if field == "aliases" else field
-            if own not in describe.FIELDS[kind]:
-                raise DataError(f"nothing is said of a {kind} by {field!r}")
+            if own not in describe.FIELDS[of]:
+                raise DataError(f"nothing is said of {'an entity' if of == 'entity' else 'a relation'} by {field!r}")
             wanted[own] = ([value] if value else []) if isinstance(value, str) else list(value)
         with self._connection.writing() as db:
-            number = texts.id_of(db, kind, check_name(kind, name))
+            number = texts.id_of(db, of, check_name(of, name))
             telling = describe.Telling(db, check_source(source))
-            return sum([telling.set(kind, number, field, value) for field, value in wanted.items()]) > 0
+            return sum([telling.set(of, number, field, value) for field, value in wanted.items()]) > 0
 
     def describe_all(self, rows: Iterable[Description], *, source: str | None = None) -> Described:
         """Say what is known of many, by id, all in one write: of those that are entities, relations or both.
