@@ -4,14 +4,18 @@ Trains a small model on the bundled graph, starts a server on a free port of thi
 about random entities at a steady rate, in as many connections as it takes. Another client adds facts one by one
 meanwhile, each on the disk before it is acknowledged. A question counts from the moment at which it was due, so a
 server that falls behind cannot hide it. Afterwards every acknowledged fact must be in the file. A second run asks as
-fast as a few connections can: `most_per_second`.
+fast as a few connections can: `most_per_second`. In the end `/neighbors` is asked one by one, without anybody else and
+while fifty clients of another process open the stream of events at its beginning, read what they missed and begin
+again: `slowed` is how many times longer the median takes beside them.
 
-    python benchmarks/serve_load.py [--rate 200] [--seconds 10] [--clients 16] [--writes 5] [--known] [--json PATH]
+    python benchmarks/serve_load.py [--rate 200] [--seconds 10] [--clients 16] [--writes 5] [--known] [--listeners 50]
+        [--json PATH]
 """
 
 import argparse
 import http.client
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -20,9 +24,11 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
@@ -41,7 +47,7 @@ def make_base(folder: Path) -> Path:
     """A knowledge base of the bundled graph with a model of it."""
     memory = [word for each in SETTINGS for word in ("--set", f"memory.{each}")]
     training = [word for each in TRAINING for word in ("--set", f"training.{each}")]
-    run("train", "wordnet-mini", "--out", "model", *memory, *training, folder=folder)
+    run("train", "wordnet-mini", "--preset", "recall", "--out", "model", *memory, *training, folder=folder)
     run("kb", "create", "zoo.kb", "--model", "model", "--facts", "wordnet-mini", folder=folder)
     return folder / "zoo.kb"
 
@@ -142,6 +148,66 @@ class Writer(threading.Thread):
                 self.acknowledged.append((head, relation, tail))
 
 
+def listen_again_and_again(address: tuple[str, int], clients: int, done: Any, rounds: Any) -> None:
+    """Clients that open the stream at its beginning, read its first event, leave, and come back."""
+
+    def listen() -> None:
+        while not done.is_set():
+            connection = http.client.HTTPConnection(*address, timeout=60)
+            connection.request("GET", "/events?since=0")
+            answer = connection.getresponse()
+            while (line := answer.readline()) and not line.startswith(b"data:"):
+                pass
+            connection.close()
+            with rounds.get_lock():
+                rounds.value += answer.status == 200
+
+    threads = [threading.Thread(target=listen, daemon=True) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    done.wait()
+
+
+def neighbors_ms(address: tuple[str, int], questions: list[bytes], seconds: float) -> list[float]:
+    """Milliseconds that `/neighbors` took, asked one by one, in order of size."""
+    asked, taken = random.Random(2), list[float]()
+    connection = http.client.HTTPConnection(*address, timeout=60)
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        entity = urllib.parse.quote(json.loads(asked.choice(questions))["entity"])
+        started = time.perf_counter()
+        connection.request("GET", f"/neighbors?entity={entity}")
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
+        taken.append(1000 * (time.perf_counter() - started))
+    connection.close()
+    return sorted(taken)
+
+
+def beside_listeners(
+    address: tuple[str, int], questions: list[bytes], seconds: float, clients: int
+) -> dict[str, float]:
+    alone = neighbors_ms(address, questions, seconds)
+    context = multiprocessing.get_context("spawn")
+    done, rounds = context.Event(), context.Value("i", 0)
+    others = context.Process(target=listen_again_and_again, args=(address, clients, done, rounds))
+    others.start()
+    while not rounds.value:
+        time.sleep(0.05)
+    beside = neighbors_ms(address, questions, seconds)
+    done.set()
+    others.join()
+    median, median_beside = alone[len(alone) // 2], beside[len(beside) // 2]
+    return {
+        "neighbors_ms": round(median, 1),
+        "neighbors_beside_ms": round(median_beside, 1),
+        "neighbors_slowest_beside_ms": round(beside[-1], 1),
+        "slowed": round(median_beside / median, 2),
+        "streams_opened": rounds.value,
+    }
+
+
 def questions_of(path: Path, known: bool, count: int = 5_000) -> list[bytes]:
     """Single questions: one end and the relation of random facts, so that each makes sense."""
     with Store.open(path, read_only=True) as store:
@@ -174,6 +240,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16, help="connections at once")
     parser.add_argument("--writes", type=float, default=5.0, help="facts added a second")
     parser.add_argument("--known", action="store_true", help="ask for stored answers too")
+    parser.add_argument("--listeners", type=int, default=50, help="clients that loop over the stream of events")
     parser.add_argument("--json")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -191,6 +258,7 @@ def main() -> None:
             hasty_summary = hasty.summary()
             writer.done.set()
             writer.join()
+            listened = beside_listeners(address, questions, given.seconds / 2, given.listeners)
         lost = count_lost(path, writer.acknowledged)
     row = {
         "question": "serve_load",
@@ -202,6 +270,8 @@ def main() -> None:
         "most_p99_ms": hasty_summary["p99_ms"],
         "facts_added": len(writer.acknowledged),
         "lost_writes": lost,
+        "listeners": given.listeners,
+        **listened,
     }
     print(json.dumps(row))
     if given.json:

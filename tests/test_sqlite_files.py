@@ -80,8 +80,8 @@ def test_files_of_a_database_are_refused_open_or_not(base: Path, tmp_path: Path)
             sqlite_files.open_plain(tmp_path / name)
         with pytest.raises(StoreError, match=f"{name} is a .*{found}"):
             sqlite_files.refuse_to_replace(tmp_path / name)
-    assert sqlite_files.read_text(tmp_path / "notes-wal") == "left behind"
     sqlite_files.refuse_to_replace(tmp_path / "notes-wal")
+    assert sqlite_files.read_text(tmp_path / "notes-wal") == "left behind"
     sqlite_files.refuse_to_replace(tmp_path / "new")
 
 
@@ -195,8 +195,9 @@ def test_devices_are_written_to(tmp_path: Path) -> None:
     assert not Path("/dev/null").is_file()
 
 
-@pytest.mark.parametrize("name", sqlite_files.MODEL)
+@pytest.mark.parametrize("name", sqlite_files.OF_MODEL)
 def test_no_output_replaces_a_part_of_a_model(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
     for each in sqlite_files.MODEL:
         (tmp_path / each).touch()
     with pytest.raises(StoreError, match="part of a model, and is not overwritten"):
@@ -210,3 +211,4 @@ def test_no_output_replaces_its_own_input(tmp_path: Path) -> None:
     read_table(path)
     with pytest.raises(StoreError, match="what is read here, and is not overwritten"):
         sqlite_files.refuse_to_replace(path)
+    sqlite_files.refuse_to_replace(path, appending=True)

@@ -28,6 +28,9 @@ FileId = tuple[int, int]  # device and inode
 
 MAGIC = b"SQLite format 3\0"
 MODEL = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # which belong together
+STATE = "training.safetensors"  # of a training that has not ended
+OF_MODEL = (*MODEL, STATE, "metrics.json", "README.md", "run.json", "log.jsonl")
+PART = ".part"  # in the name of a file that is being written
 LEFTOVER_AFTER = 24 * 3600  # seconds
 BESIDE = ("-journal", "-wal", "-shm")  # what SQLite keeps beside a file in use
 
@@ -47,7 +50,7 @@ class Registration:
 _lock = threading.RLock()  # a collected generator may close a connection while this thread has it
 _open: "weakref.WeakSet[Registration]" = weakref.WeakSet()
 _inherited: list[Registration] = []  # open in the process that this one was forked from
-_inputs: dict[Path, FileId | None] = {}  # files of facts that this process has read
+_inputs: dict[Path, FileId | None] = {}  # files of facts and settings that this process has read
 
 
 def file_id(path: Path) -> FileId | None:
@@ -116,7 +119,8 @@ def open_plain(path: Path) -> io.FileIO:
 
 
 def read_text(path: Path) -> str:
-    """The UTF-8 text of a file, by `open_plain`."""
+    """The UTF-8 text of a file, by `open_plain`; no output of this process takes its place."""
+    note_input(path)
     with io.TextIOWrapper(io.BufferedReader(open_plain(path)), encoding="utf-8") as file:
         return file.read()
 
@@ -137,17 +141,26 @@ def create_empty(path: Path) -> None:
 
 
 def note_input(path: Path) -> None:
-    """Remember a file of facts that was read: no output of this process takes its place."""
+    """Remember a file that was read: no output of this process takes its place."""
     _inputs[path.resolve()] = file_id(path)
 
 
-def refuse_to_replace(path: Path) -> None:
-    """A StoreError if `path` is what no output may take the place of: a knowledge base, part of a model, an input."""
+def is_input(path: Path) -> bool:
+    """Whether this process has read the file that is there."""
+    return path.exists() and _inputs.get(path.resolve()) == file_id(path)
+
+
+def refuse_to_replace(path: Path, *, appending: bool = False) -> None:
+    """A StoreError if `path` is what no output may take the place of: a knowledge base, part of a model, an input.
+
+    To an input something may be added.
+    """
     with _lock:
         found = _kind_of_database(path)
-    if path.name in MODEL and all((path.parent / name).exists() for name in MODEL):
+    real = path.resolve()
+    if real.name in OF_MODEL and _is_of_model(real.parent):
         found = "part of a model"
-    if path.exists() and _inputs.get(path.resolve()) == file_id(path):
+    if not appending and is_input(path):
         found = "what is read here"
     if found is not None:
         raise StoreError(f"{{path}} is {found}, and is not overwritten", path=path, hint="choose another name")
@@ -161,20 +174,24 @@ def replacing(path: Path) -> Iterator[Path]:
         yield path
         return
     path = path.resolve()  # a link stays what it is
-    for left in path.parent.glob(f".*.part.{glob.escape(path.name)}"):  # by a process that was killed
+    for left in path.parent.glob(f".*{PART}.{glob.escape(path.name)}"):  # by a process that was killed
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > LEFTOVER_AFTER:
                 left.unlink()
-    beside = path.with_name(f".{secrets.token_hex(4)}.part.{path.name}")
+    beside = path.with_name(f".{secrets.token_hex(4)}{PART}.{path.name}")
     try:
         yield beside
         os.replace(beside, path)
     except OSError as error:
-        if error.filename == str(beside):
+        if error.filename in (None, str(beside)):  # none if there is no room for what is written
             error.filename = str(path)  # the only one of the two that the caller knows
         raise
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _is_of_model(folder: Path) -> bool:
+    return (folder / STATE).exists() or all((folder / name).exists() for name in MODEL)
 
 
 def _is_registered(file: FileId) -> bool:

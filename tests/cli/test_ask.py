@@ -200,6 +200,20 @@ def test_explain_says_that_a_stored_fact_is_stored(command: Command, zoo: str) -
     assert "timber_wolf.n.01 hypernym wolf.n.01" in out
 
 
+def test_explain_says_in_one_sentence_that_nothing_speaks_for_a_fact(command: Command) -> None:
+    assert command("kb", "create", "new.kb", "--facts", "-", given="a\tr\tb\nc\tr\tc\n").code == 0
+    none = 'hmem: no {}walk of up to 6 stored facts leads from "a" to "{}", so nothing speaks for this fact\n'
+    single = "{}: no single fact decides this, {}.\n"
+    for words, code, told in (
+        ("a r c", 1, none.format("", "c")),
+        ("a r b", 1, none.format("other ", "b")),
+        ("a r a", 0, single.format("a r a", "without any one of them it is as likely")),
+        ("c r c", 0, single.format("c r c", "nothing else is stored about the two")),
+    ):
+        answer = command("explain", "new.kb", *words.split())
+        assert (answer.code, answer.out, answer.err) == (code, "", told)
+
+
 def test_explain_from_the_other_end(command: Command, zoo: str) -> None:
     fact = ("wolf.n.01", "hyponym", "white_wolf.n.01")
     one, other = (

@@ -73,7 +73,7 @@ def test_a_full_disk_is_one_line_that_says_what_to_do(run: Run, monkeypatch: pyt
     with monkeypatch.context() as disk:
         disk.setattr(Path, "write_text", full)
         code, _, err = run("train", "toy", *QUICK, "--out", "m")
-    assert (code, err) == (1, "hmem: No space left on device; make room, then run the same command again\n")
+    assert (code, err) == (1, "hmem: m/run.json: could not be written (No space left on device); make room\n")
     assert run("train", "toy", *QUICK, "--out", "m").code == 0
 
 

@@ -197,6 +197,19 @@ def test_listeners_with_much_to_catch_up_on_do_not_hold_up_readers(zoo: Path, mo
         assert len({str(listener.next()) for listener in listeners}) == 1
 
 
+@pytest.mark.network
+def test_streams_begin_one_after_the_other(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that clients which open one stream after the other slow nobody else."""
+    with served(zoo) as url, listening(url):
+        monkeypatch.setattr(events, "PACE", 30)
+        late = http.client.HTTPConnection(url.removeprefix("http://"), timeout=0.5)
+        late.request("GET", "/events")
+        with pytest.raises(TimeoutError):
+            late.getresponse().readline()
+        assert httpx.get(f"{url}/neighbors?entity=dog.n.01").status_code == 200
+        late.close()
+
+
 def test_of_many_changes_some_are_told_and_all_counted(zoo: Path) -> None:
     service = Service(zoo, Settings(allow_writes=True))
     assert service.writer is not None

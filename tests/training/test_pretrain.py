@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from hmem.config import PropagationConfig
-from hmem.errors import ConfigError, DataError
+from hmem.errors import CheckpointError, ConfigError, DataError
 from hmem.graph.dataset import Dataset
 from hmem.graph.generated import generated
 from hmem.graph.names import Vocabulary
@@ -127,6 +127,17 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights() -> None:
     assert (resumed.steps, resumed.stopped) == (6, "done")
     for name, value in resumed.network.state_dict().items():
         assert torch.equal(value, whole[name]), name
+
+
+def test_a_state_that_cannot_be_saved_does_not_end_the_run() -> None:
+    def full(state: State) -> None:
+        raise CheckpointError("the disk is full")
+
+    sources = [Source(1.0, [inverses()])]
+    with pytest.warns(UserWarning, match="goes on, but its state is not saved: the disk is full"):
+        assert pretrain(small_network(), sources, Budget(steps=2), batch=4, checkpoint=full).stopped == "done"
+    with pytest.raises(CheckpointError, match="full"):  # where nothing else is left of it
+        pretrain(small_network(), sources, Budget(steps=2), batch=4, checkpoint=full, stop=lambda: True)
 
 
 def test_the_clock_ends_a_run_and_lowers_the_rate() -> None:

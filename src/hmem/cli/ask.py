@@ -203,7 +203,8 @@ def _show_removals(found: "Reasons") -> None:
     shown = [each for each in found if each.contribution > NEGLIGIBLE * largest][:LINES]
     probability = "" if found.probability is None else f"   {output.percent(found.probability)}"
     if not shown:
-        output.note("No single fact decides this: without any one of them the answer is as likely.")
+        reason = "without any one of them it is as likely" if found else "nothing else is stored about the two"
+        output.note(f"{' '.join(map(output.cell, found.fact))}{probability}: no single fact decides this, {reason}.")
         return
     table = output.table(["because of"], ["without it"], title=_title(found) + probability)
     for each in shown:

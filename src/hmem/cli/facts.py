@@ -168,6 +168,7 @@ def import_(
             store.refuse_itself(Path(file).expanduser())
             tables.append(transfer.read(file, **how))
         progress("reading", len(files), len(files))
+        options.free_output(json_path)  # now that it is known what is read
         writes = []
         for file, table in zip(files, tables, strict=True):
             name = "standard input" if file == transfer.STANDARD else Path(file).name

@@ -7,6 +7,7 @@ Modules in this package import torch, or anything that imports it, only inside t
 import errno
 import os
 import sys
+import warnings
 from importlib.metadata import version
 from typing import Annotated
 
@@ -74,6 +75,7 @@ def root(
 
 def main() -> None:
     """Run the command line; every deliberate error becomes one line on standard error and an exit code."""
+    warnings.formatwarning = lambda message, *_: f"hmem: {message}\n"  # without the line of source that is behind it
     try:
         app()
     except HMemError as error:
@@ -92,7 +94,7 @@ def main() -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         what = f"{error.filename}: {reason}" if error.filename else reason
-        if error.errno == errno.ENOSPC:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
             what += "; make room, then run the same command again"
         print(f"hmem: {what}", file=sys.stderr)
         sys.exit(1)

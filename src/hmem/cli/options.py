@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from hmem.errors import ConfigError
+from hmem.sqlite_files import refuse_to_replace
 
 SplitName = Literal["valid", "test"]
 GraphName = Literal["train", "train+valid"]
@@ -22,8 +23,20 @@ Graph = Annotated[GraphName, typer.Option(help="The facts that memories are made
 Breakdowns = Annotated[
     bool, typer.Option("--breakdowns", help="Also by relation, degree, seen/unseen and linked/unlinked.")
 ]
+
+
+def free_output(path: str | None) -> str | None:
+    """Refuse a file that must not be overwritten before the work, not after it."""
+    if path is not None and path != "-":
+        refuse_to_replace(Path(path))
+    return path
+
+
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="PATH", help="Write the numbers as JSON; - for standard output.")
+    str | None,
+    typer.Option(
+        "--json", metavar="PATH", callback=free_output, help="Write the numbers as JSON; - for standard output."
+    ),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
@@ -39,7 +52,10 @@ Count = Annotated[int, typer.Option("--count", "-k", min=1, help="How many to sh
 Source = Annotated[str | None, typer.Option(help="Where they come from; kept with the facts.")]
 Limit = Annotated[int, typer.Option(min=0, help="How many to show at most; 0 for all.")]
 AnswerJson = Annotated[
-    str | None, typer.Option("--json", metavar="PATH", help="Write the result as JSON; - for standard output.")
+    str | None,
+    typer.Option(
+        "--json", metavar="PATH", callback=free_output, help="Write the result as JSON; - for standard output."
+    ),
 ]
 Columns = Annotated[
     str | None, typer.Option(help="Head, relation and tail, by name or position: from,type,to or 0,2,1.")

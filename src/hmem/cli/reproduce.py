@@ -80,7 +80,7 @@ def reproduce(
     Rows whose results are there are not trained again; an interrupted one goes on from its last checkpoint.
     Several such commands may run side by side and share the work.
     """
-    from hmem.figures.plotting import require_matplotlib
+    from hmem.cli.figures import prepare
     from hmem.graph.registry import home
     from hmem.reproduction.comparison import compare
     from hmem.reproduction.paper_rows import in_miniature, limited, load_rows, select
@@ -101,7 +101,7 @@ def reproduce(
         _list(rows, studies, seed, results, models)
         return
     if studies:
-        require_matplotlib()  # which would else be missed after hours of training
+        prepare(figures)  # which would else be missed after hours of training
     where = Surroundings(results=results, models=models, device=resolve_device(device), commit=commit, retrain=retrain)
     failed = _work(rows, seed, where, baselines)
     compared = compare(rows, [*read_lines(baselines), *read_lines(results)], every, seed)

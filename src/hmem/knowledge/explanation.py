@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from hmem.errors import EmptyNeighborhoodError
+from hmem.errors import EmptyNeighborhoodError, shown
 from hmem.knowledge.counterfactual import Walk, ranked_without, tried
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Table, cell
@@ -27,6 +27,7 @@ from hmem.knowledge.store.records import Names3
 from hmem.model.explain import Explanation, explain
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
+from hmem.model.propagation import Propagation
 from hmem.model.query import Query
 
 
@@ -107,19 +108,29 @@ def explain_answer(
     stored = live.graph.contains(*fact)
     with live.without(*fact) if stored else nullcontext():
         judged = predictor.judge(*(np.array([number]) for number in (entity, role, answer)))
-        if judged.scores[0] == -np.inf:
-            raise EmptyNeighborhoodError(
-                f'"{live.entities.names[answer]}" has no {"other " if stored else ""}fact that links it to what the '
-                "model was trained with, so it cannot be an answer yet and there is nothing to explain",
-                hint="add one first",
-            )
         model = predictor.model
+        if judged.scores[0] == -np.inf:
+            raise _nothing_speaks_for(predictor, entity, answer, stored)
         if isinstance(model, HMem):
             index, vectors = predictor.index()
             return explain(model, index, entity, role, answer, vectors), judged, stored
         walks = tried(live.graph, entity, answer)
         without = ranked_without(predictor, entity, role, answer, walks)
         return Removed(float(judged.scores[0]), float(judged.log_p[0]), walks, without), judged, stored
+
+
+def _nothing_speaks_for(predictor: Predictor, entity: int, answer: int, stored: bool) -> EmptyNeighborhoodError:
+    """Why an answer has no score at all."""
+    names, model = predictor.live.entities.names, predictor.model
+    asked, other = shown(names[entity]), shown(names[answer])
+    if isinstance(model, Propagation):
+        walk = f"no {'other ' if stored else ''}walk of up to {model.config.steps} stored facts"
+        return EmptyNeighborhoodError(f'{walk} leads from "{asked}" to "{other}", so nothing speaks for this fact')
+    return EmptyNeighborhoodError(
+        f'"{other}" has no {"other " if stored else ""}fact that links it to what the model was trained with, so it '
+        "cannot be an answer yet and there is nothing to explain",
+        hint="add one first",
+    )
 
 
 def reasons_by_removal(predictor: Predictor, parts: Removed, without: Sequence[float | None]) -> list[Reason]:

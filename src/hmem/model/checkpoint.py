@@ -94,6 +94,13 @@ def save(folder: Path, saved: Model) -> None:
         (folder / FILES[0]).unlink(missing_ok=True)
         for name in reversed(FILES):
             os.replace(made / name, folder / name)
+    except CheckpointError as error:
+        if error.path is not None:
+            error.path = folder / error.path.name  # where the caller looks for it
+        raise
+    except OSError as error:
+        error.filename = str(folder / Path(error.filename or "").name)
+        raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
         if is_new and not any(folder.iterdir()):
@@ -189,9 +196,10 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
         save_file(tensors, beside, metadata=metadata)
     except SafetensorError as error:  # a full disk, for one
         beside.unlink(missing_ok=True)
-        problem = f"could not be written ({error}); what was there before is untouched"
-        hint = Hint(text="free some space and try again") if "os error 28" in str(error) else None
-        raise CheckpointError(problem, path=path, hint=hint) from error
+        number = re.search(r"os error (\d+)", str(error))
+        reason = os.strerror(int(number[1])) if number else str(error)
+        problem = f"could not be written ({reason}); what was there before is untouched"
+        raise CheckpointError(problem, path=path, hint="free some space and try again" if number else None) from error
     os.chmod(beside, 0o644)  # safetensors makes it readable for its owner only
     os.replace(beside, path)
 

@@ -22,7 +22,8 @@ from hmem.reproduction.paper_rows import GRAPHS, PaperRow, Run
 from hmem.reproduction.results import Line, append_result, find_baseline, find_run, line_of
 from hmem.runs.evaluate import scorer_of
 from hmem.runs.fit import AnyCallback, Plan, carry_out
-from hmem.runs.folder import STATE, RunFolder, claimed
+from hmem.runs.folder import RunFolder, claimed
+from hmem.sqlite_files import STATE
 from hmem.training.state import State
 
 Stage = Literal["done", "to rank", "to resume", "to train"]

@@ -60,7 +60,7 @@ def append_result(results: Path, line: Line) -> None:
 
 def append_line(path: Path, line: Line) -> None:
     """Add a line in a single write, so that those of several processes never mix."""
-    refuse_to_replace(path)
+    refuse_to_replace(path, appending=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     data = (json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode()
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

@@ -9,7 +9,9 @@ training.safetensors    the state of a run that is not finished
 import json
 import math
 import os
+import shutil
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +19,8 @@ from typing import Any
 
 from hmem.config import Config, from_dict, to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint
-from hmem.model.checkpoint import Model, read_tensors, write_tensors
+from hmem.model.checkpoint import ASIDE, FILES, Model, read_tensors, write_tensors
+from hmem.sqlite_files import PART, STATE, is_input
 from hmem.training.loop import Progress
 from hmem.training.pretrain import Look
 from hmem.training.state import State
@@ -25,12 +28,15 @@ from hmem.training.state import State
 if sys.platform != "win32":
     import fcntl
 
-RUN, LOG, STATE, LOCK = "run.json", "log.jsonl", "training.safetensors", ".lock"
+RUN, LOG, LOCK = "run.json", "log.jsonl", ".lock"
 
 
 class RunFolder:
+    """A full disk ends a run at its beginning or at its end, in one line; in between it goes on as well as it can."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._has_warned = self._has_kept = False
 
     @property
     def is_interrupted(self) -> bool:
@@ -43,17 +49,21 @@ class RunFolder:
 
     def begin(self, run: Mapping[str, Any], overwrite: bool) -> None:
         """Make the folder ready for a new run."""
-        there = {child.name for child in self.path.iterdir()} if self.path.exists() else set()
-        if there - {RUN, LOG, LOCK} and not overwrite:
+        there = list(self.path.iterdir()) if self.path.exists() else []
+        if any(not _is_left_over(child) for child in there) and not overwrite:
             going_on = Hint(text="choose another folder, or go on with its run", option="resume")
-            replacing = Hint(text="choose another folder, or replace what it holds", option="overwrite")
-            raise ConfigError(
-                "{path} is not empty", path=self.path, hint=going_on if self.is_interrupted else replacing
-            )
+            anew = Hint(text="choose another folder, or replace what it holds", option="overwrite")
+            raise ConfigError("{path} is not empty", path=self.path, hint=going_on if self.is_interrupted else anew)
+        for name in (*FILES, RUN, LOG):
+            if is_input(self.path / name):
+                problem = "{path} is what is read here, and is not overwritten"
+                raise ConfigError(problem, path=self.path / name, hint="choose another folder")
         self.path.mkdir(parents=True, exist_ok=True)
+        _write(self.path / RUN, json.dumps(run, indent=2) + "\n")
         for name in (STATE, LOG):
             (self.path / name).unlink(missing_ok=True)
-        (self.path / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
+        for left in self.path.glob(f"{ASIDE}*"):  # nobody else is writing here
+            shutil.rmtree(left, ignore_errors=True)
 
     def resume(self, run: Mapping[str, Any]) -> State:
         """Where the interrupted run stopped, if it is the same as `run`."""
@@ -72,10 +82,15 @@ class RunFolder:
         return State.from_tensors(*read_tensors(self.path / STATE))
 
     def log(self, now: Progress | Look) -> None:
-        with (self.path / LOG).open("a", encoding="utf-8") as file:
-            values = {name: getattr(now, name) for name in now.__dataclass_fields__}
-            values |= {"loss": None} if math.isnan(now.loss) else {}  # before the first step, and JSON has no NaN
-            file.write(json.dumps(values) + "\n")
+        """Add a line; without room for it the run goes on."""
+        values = {name: getattr(now, name) for name in now.__dataclass_fields__}
+        values |= {"loss": None} if math.isnan(now.loss) else {}  # before the first step, and JSON has no NaN
+        try:
+            _append(self.path / LOG, (json.dumps(values) + "\n").encode())
+        except OSError as error:
+            if not self._has_warned:
+                warnings.warn(f"the training goes on, but not its log: {_reason(error)}", stacklevel=2)
+            self._has_warned = True
 
     def checkpoint(self, state: State) -> None:
         write_tensors(self.path / STATE, *state.to_tensors())
@@ -84,11 +99,57 @@ class RunFolder:
         """Save the best model so far; a full disk is no reason to end the run, which tries again with the next."""
         with suppress(OSError, CheckpointError):
             model.save(self.path)
+            self._has_kept = True
 
     def finish(self, model: Model) -> None:
         """Save the model; there is nothing to go on with any more."""
-        model.save(self.path)
+        try:
+            model.save(self.path)
+        except (OSError, CheckpointError) as error:
+            problem = f"the trained model could not be saved: {_reason(error)}"
+            if self.is_interrupted:
+                hint = Hint(text="make room, and go on from its last state", option="resume")
+            else:
+                found = "the best one before calibration is there" if self._has_kept else "make room, and train again"
+                hint = Hint(text=found)
+            raise CheckpointError(problem, path=self.path, hint=hint) from error
         (self.path / STATE).unlink(missing_ok=True)
+
+
+def _is_left_over(child: Path) -> bool:
+    """Whether a file is one of a run that got nowhere."""
+    return (
+        child.name in (RUN, LOG, LOCK) or child.name.startswith(ASIDE) or (child.name[0] == "." and PART in child.name)
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    """Make or replace a file, whole or not at all."""
+    beside = path.with_name(f".{path.name}{PART}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise CheckpointError(f"could not be written ({_reason(error)})", path=path, hint="make room") from error
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Add a line to a file, whole or not at all."""
+    with path.open("ab", buffering=0) as file:
+        before = file.tell()
+        try:
+            while line:  # on a disk that is nearly full, less is written at first
+                line = line[file.write(line) :]
+        except OSError:
+            file.truncate(before)
+            raise
+
+
+def _reason(error: OSError | CheckpointError) -> str:
+    if isinstance(error, CheckpointError):
+        return f"{'' if error.path is None else error.path.name} {error.problem}"
+    return error.strerror or str(error)
 
 
 def read_run(folder: Path) -> dict[str, Any]:

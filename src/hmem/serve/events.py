@@ -21,6 +21,7 @@ from hmem.serve.service import Service
 MOST_TOLD = 100  # facts in one event
 MOST_KEPT = 256  # events
 RETRY = 2_000  # milliseconds after which a browser connects again
+PACE = 0.02  # seconds between two streams that begin, so that clients which come again and again slow nobody else
 
 logger = logging.getLogger("hmem.serve")
 
@@ -34,6 +35,8 @@ class News:
         self._hint = asyncio.Event()
         self._closed = False
         self.listeners = 0
+        self._turn = asyncio.Lock()  # to begin a stream, in the order in which listeners came
+        self._begun = 0.0  # when the last stream began, by the clock of the event loop
         self._seen: tuple[int, ModelLink | None] | None = None  # last moment and model
         self._told: dict[int, dict[str, Any]] = {}  # what changed since a moment; used by one thread only
         self._task: asyncio.Task[None] | None = None
@@ -68,6 +71,10 @@ class News:
 
     async def events(self, since: int | None) -> AsyncIterator[ServerSentEvent]:
         """The events for one listener, from a moment on, or from now."""
+        async with self._turn:
+            clock = asyncio.get_running_loop().time
+            await asyncio.sleep(max(0.0, self._begun + PACE - clock()))
+            self._begun = clock()
         now = await self._service.read(lambda: self._service.store.moment)
         last, model = now if since is None else min(since, now), self._service.model
         yield ServerSentEvent(id=str(last), retry=RETRY)

@@ -11,6 +11,7 @@ What a step asks depends on the seed and its number alone, so a run that was sto
 import copy
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hmem.errors import ConfigError, DataError, NonFiniteError
+from hmem.errors import CheckpointError, ConfigError, DataError, NonFiniteError
 from hmem.graph.dataset import Dataset
 from hmem.graph.excerpts import excerpt, resplit
 from hmem.graph.generated import generated
@@ -198,8 +199,13 @@ def pretrain(
             if progress is not None:
                 progress(look)
         if checkpoint is not None and (stopped or time.perf_counter() - saved > CHECKPOINT_SECONDS):
-            checkpoint(run.captured())
             saved = time.perf_counter()
+            try:
+                checkpoint(run.captured())
+            except CheckpointError as error:  # a full disk, for one; the run can go on
+                if stopped == "interrupted":
+                    raise
+                warnings.warn(f"the training goes on, but its state is not saved: {error}", stacklevel=2)
     return Pretrained(network=run.average, steps=run.state.step, seconds=run.seconds, stopped=stopped)
 
 

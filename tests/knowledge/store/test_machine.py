@@ -108,8 +108,8 @@ class Machine(RuleBasedStateMachine):
             assert frozenset(by_name(store)) == self.model.now
             assert store.moment == len(self.model.states) - 1
             assert store.metas() == self.notes
-            middle = store.moment // 2
-            assert frozenset(by_name(store, middle)) == self.model.states[middle]
+            for moment in range(store.moment):
+                assert frozenset(by_name(store, moment)) == self.model.states[moment]
 
     @invariant()
     def sqlite_and_the_check_agree_that_it_is_sound(self) -> None:

@@ -1,0 +1,166 @@
+"""No command replaces a knowledge base, a part of a model or what it reads, whatever it is told to write where.
+
+All parameters of all commands are walked through: a new one is an output and tried here, or is said to be none.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from hmem.cli.main import app
+from tests.cli.conftest import QUICK, Command, tabbed
+from tests.conftest import TOY_TRAIN
+
+# Every command with all it needs; OUT is a new name
+LINES = {
+    "train": f"facts.tsv --out OUT {' '.join(QUICK)}",
+    "evaluate": "model facts.tsv",
+    "predict": "zoo.kb dog.n.01 hypernym",
+    "explain": "zoo.kb dog.n.01 hypernym canine.n.02",
+    "missing": "zoo.kb dog.n.01",
+    "similar": "zoo.kb dog.n.01",
+    "serve": "zoo.kb",
+    "demo": "",
+    "untrained": "facts.tsv",
+    "pretrain": "facts.tsv --out OUT --steps 1",
+    "reproduce": "degree --quick",
+    "kb create": "OUT.kb --facts facts.tsv",
+    "kb info": "zoo.kb",
+    "kb check": "zoo.kb",
+    "kb compact": "zoo.kb",
+    "kb use": "zoo.kb model",
+    "kb drift": "zoo.kb",
+    "facts add": "zoo.kb a hypernym b",
+    "facts remove": "zoo.kb dog.n.01 hypernym canine.n.02",
+    "facts list": "zoo.kb",
+    "facts history": "zoo.kb",
+    "facts import": "zoo.kb facts.tsv",
+    "facts export": "zoo.kb OUT.tsv",
+    "data list": "",
+    "data show": "facts.tsv",
+    "data fetch": "toy",
+    "data gen": "facts.tsv --heldout 2 --out OUT",
+    "data import": "facts.tsv --out OUT",
+    "baseline counts": "facts.tsv",
+    "baseline rules": "facts.tsv",
+    "baseline frequency": "facts.tsv",
+    "baseline random": "facts.tsv",
+    "figures capacity": "--quick --out OUT",
+    "figures degree": "--model model --data facts.tsv --quick --out OUT",
+    "figures growth": "--model model --data facts.tsv --quick --out OUT",
+    "figures harmony": "--quick --out OUT",
+    "figures traversal": "--data facts.tsv --quick --out OUT",
+}
+# Parameters that say where something is written; by name, or by command and name where others have the same name
+FILES = {"json_path", "facts export file", "kb create kb", "reproduce results", "reproduce baselines"}
+FOLDERS = {"out", "reproduce models", "reproduce figures"}
+NO_OUTPUTS = """
+    allow_writes as_of assignments baselines binding breakdowns budget caption columns combine commit confidence
+    config_file data delimiter device direction draws dry_run entity entity_dim epochs everything fact facts file files
+    fine_tune format_ from_kb from_scratch graph graphs group head header heldout host host_name k kb limit log_level
+    minutes model names old_tail overwrite port preset protocol quick relation relation_dim resume retrain rows_folder
+    rules sample seed seeds short_names source split steps tail timeout verify weights
+"""
+REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
+
+
+def commands(found: Any, *path: str) -> Iterator[tuple[str, Any]]:
+    """All commands below one, by name."""
+    for name, each in getattr(found, "commands", {}).items():
+        yield from commands(each, *path, name)
+    if not getattr(found, "commands", {}):
+        yield " ".join(path), found
+
+
+def outputs() -> list[tuple[str, str, Any]]:
+    """Every command with every parameter that says where it writes: command, kind, parameter."""
+    found = []
+    for name, command in commands(typer.main.get_command(app)):
+        for parameter in command.params:
+            known = {str(parameter.name), f"{name} {parameter.name}"}
+            if known & (FILES | FOLDERS):
+                found.append((name, "file" if known & FILES else "folder", parameter))
+            else:
+                assert str(parameter.name) in NO_OUTPUTS.split(), f"is {known} an output? Say so in this file"
+    return found
+
+
+def line(name: str, parameter: Any, target: str) -> list[str]:
+    """The words of a command that writes to `target`."""
+    words = [*name.split(), *LINES[name].split()]
+    if parameter.param_type_name == "argument":
+        place = next(place for place, word in enumerate(words) if word.startswith("OUT"))
+        return [*words[:place], target, *words[place + 1 :], *(["--format", "tsv"] if name == "facts export" else [])]
+    if parameter.opts[0] in words:
+        place = words.index(parameter.opts[0])
+        del words[place : place + 2]
+    return [word.replace("OUT", "new") for word in words] + [parameter.opts[0], target]
+
+
+def state(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Which files there are and what they hold, without those that SQLite keeps beside a base."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
+    return {str(path): (path.stat().st_ino, path.read_bytes()) for path in paths}
+
+
+@pytest.fixture
+def at_stake(zoo: str, tmp_path: Path) -> Path:
+    (tmp_path / "facts.tsv").write_text(tabbed(TOY_TRAIN))
+    os.symlink("zoo.kb", tmp_path / "link")
+    os.link(tmp_path / "zoo.kb", tmp_path / "other.kb")
+    return tmp_path
+
+
+def test_every_command_is_tried() -> None:
+    assert {name for name, _ in commands(typer.main.get_command(app))} == LINES.keys()
+    kinds = [kind for _, kind, _ in outputs()]
+    assert (kinds.count("file"), kinds.count("folder")) == (36, 11)
+
+
+def test_no_output_of_any_command_replaces_a_base_or_a_model(at_stake: Path, command: Command) -> None:
+    before = state(at_stake)
+    for name, kind, parameter in outputs():
+        targets = ["zoo.kb", "link", "other.kb"]
+        targets += ["model/config.json", "model/metrics.json"] if kind == "file" else ["facts.tsv"]
+        targets += ["model"] if kind == "folder" and not name.startswith(("figures", "reproduce")) else []
+        for target in targets:
+            answer = command(*line(name, parameter, target))
+            told = f"{name} {parameter.opts[0]} {target}: {answer}"
+            assert answer.code in (1, 2), told
+            assert "Traceback" not in answer.err, told
+            assert answer.err.splitlines()[-1].startswith("hmem: "), told
+            after = state(at_stake)
+            assert {path: after.get(path) for path in before} == before, told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "facts import zoo.kb facts.tsv --json facts.tsv",
+        "kb create new.kb --facts facts.tsv --json facts.tsv",
+        "data show facts.tsv --json facts.tsv",
+        "data gen facts.tsv --heldout 5 --out new --json facts.tsv",
+        "data import facts.tsv --out new --json facts.tsv",
+        "untrained facts.tsv --json facts.tsv",
+        "baseline rules facts.tsv --json ./toy/../facts.tsv",
+        "evaluate model facts.tsv --json soft.tsv",
+        f"train facts.tsv --out new {' '.join(QUICK)} --config settings.toml --json settings.toml",
+        f"train read/entities.tsv --out read --overwrite {' '.join(QUICK)}",
+    ],
+)
+def test_no_output_replaces_what_is_read(at_stake: Path, command: Command, words: str) -> None:
+    os.symlink("facts.tsv", at_stake / "soft.tsv")
+    (at_stake / "settings.toml").write_text("[training]\nepochs = 1\n")
+    (at_stake / "read").mkdir()
+    shutil.copy("facts.tsv", at_stake / "read" / "entities.tsv")
+    before = state(at_stake)
+    answer = command(*words.split())
+    assert answer.code in (1, 2), answer
+    assert "is what is read here, and is not overwritten" in answer.err.splitlines()[-1], answer
+    after = state(at_stake)
+    assert {path: after.get(path) for path in before} == before
