@@ -140,7 +140,13 @@ def test_named_tests_exist(path: Path) -> None:
 # Code
 
 MARK = "-- end of block --"
-RUN = [README, DOCS / "tutorial.md", DOCS / "evaluation.md", DOCS / "data.md"]  # pages with Python blocks
+RUN = [
+    README,
+    DOCS / "tutorial.md",
+    DOCS / "evaluation.md",
+    DOCS / "data.md",
+    DOCS / "real-graphs.md",
+]  # pages with Python blocks
 
 
 def script(text: str) -> str:

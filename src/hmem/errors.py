@@ -6,6 +6,7 @@
     ├── DownloadError           a dataset that could not be fetched, or is not what it should be
     ├── UnknownNameError        an entity or relation that is not in the graph
     │   └── UntrainedRelationError  a relation that is stored, but came after the model was trained
+    ├── AmbiguousNameError      a label that several entities or relations have
     ├── EmptyNeighborhoodError  a question about an entity that has no facts
     ├── StiffnessError          a Harmony function without a maximum
     ├── NonFiniteError          NaN where a score or a loss should be
@@ -22,6 +23,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +90,12 @@ class UnknownNameError(HMemError):
 
 class UntrainedRelationError(UnknownNameError):
     pass
+
+
+class AmbiguousNameError(HMemError):
+    def __init__(self, problem: str = "", *, choices: Sequence[str] = (), **fields: Any) -> None:
+        super().__init__(problem, **fields)
+        self.choices = tuple(choices)  # the ids that may be meant
 
 
 class EmptyNeighborhoodError(HMemError):

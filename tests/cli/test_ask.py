@@ -11,7 +11,7 @@ import pytest
 from hmem.cli.ask import show_predictions, show_reasons
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.explanation import Reason, Reasons
-from hmem.knowledge.results import Prediction
+from hmem.knowledge.results import Prediction, Predictions
 from tests.cli.conftest import Command
 
 PERCENT = r"(< 0\.1|> 99\.9|\d+(\.\d)?)%"
@@ -253,10 +253,10 @@ def test_what_the_memory_as_a_whole_rests_on(capfd: pytest.CaptureFixture[str]) 
 def test_answers_that_are_improbable_and_no_answers(capfd: pytest.CaptureFixture[str]) -> None:
     best = Prediction(head="dog", relation="is", tail="n1", score=-1.0, probability=0.5, stored=False, rank=1)
     found = [best, replace(best, tail="n2", probability=0.0002, rank=2)]
-    show_predictions(found, "dog is ?", ["tail"], stored=False)
+    show_predictions(Predictions(found), "dog is ?", ["tail"], stored=False)
     out, err = capfd.readouterr()
     assert ["1", "n1", "50%"] in rows(out)
     assert "n2" not in out
     assert err == "All others are below 0.1%.\n"
-    show_predictions([], "dog is ?", ["tail"], stored=False)
+    show_predictions(Predictions([]), "dog is ?", ["tail"], stored=False)
     assert capfd.readouterr().err == "dog is ?: nothing that is not stored already\n"

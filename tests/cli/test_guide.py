@@ -43,6 +43,15 @@ def test_the_guide_shows_what_the_commands_print(
         assert percentages(printed) == pytest.approx(percentages(shown), abs=POINTS), f"$ {command}\n{printed}"
 
 
+def test_the_page_about_names_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter(tmp_path, monkeypatch)
+    commands = sessions((ROOT / "docs" / "real-graphs.md").read_text(encoding="utf-8"))
+    assert len(commands) > 5
+    for command, shown in commands:
+        printed = run(command, monkeypatch, shown)
+        assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
+
+
 def test_the_first_example_of_the_readme_shows_what_the_commands_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,8 +65,8 @@ NO_OUTPUTS = """
     allow_writes as_of assignments baselines binding breakdowns budget caption columns combine commit confidence
     config_file data delimiter device direction draws dry_run entity entity_dim epochs everything fact facts file files
     fine_tune format_ from_kb from_scratch graph graphs group head header heldout host host_name k kb limit log_level
-    minutes model names old_tail overwrite plot port preset protocol quick relation relation_dim resume retrain rows_folder
-    rules sample seed seeds short_names source split steps tail timeout verify weights
+    minutes model names old_tail overwrite plot port preset protocol quick relation relation_dim resume retrain
+    rows_folder rules sample seed seeds short_names source split steps tail timeout verify weights
 """
 REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
 

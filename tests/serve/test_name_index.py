@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import UnknownNameError
+from hmem.graph.descriptions import Description, Labels
 from hmem.knowledge.store.store import Store
 from hmem.serve.name_index import Named, NameIndex, Totals
 from tests.knowledge.living import TOY_FACTS
@@ -66,9 +67,9 @@ def test_names_and_facts_by_number(tmp_path: Path) -> None:
         assert (name_index.totals.facts, name_index.totals.moment) == (len(TOY_FACTS) - 2, 2)
         assert name_index.facts_of("dog.n.01") is not None
         assert name_index.facts_of("hypernym") is None
-        name_index.check("relation", "hypernym")
+        assert name_index.find("relation", "hypernym") == "hypernym"
         with pytest.raises(UnknownNameError, match='no relation "dog'):
-            name_index.check("relation", "dog.n.01")
+            name_index.find("relation", "dog.n.01")
         assert name_index.closest("relation", "hypernim") == ["hypernym", "hyponym"]
         assert name_index.closest("entity", "timber wolf")[0] == "timber_wolf.n.01"
         assert name_index.closest("entity", "q" * 10_000) == []
@@ -81,3 +82,23 @@ def test_the_very_name_comes_first(tmp_path: Path) -> None:
         assert [each.name for each in name_index.entities("a-b", 3)] == ["a-b", "ab", "a b"]
         assert [each.name for each in name_index.entities("!!", 1)] == ["!!"]
         assert [each.name for each in name_index.entities("!", 1)] == ["!!"]
+
+
+def test_labels_aliases_and_descriptions_are_found(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.kb") as store:
+        store.add([("Q1", "P1", "Q2"), ("Q3", "P1", "Q2"), ("wolf", "P1", "Q1")])
+        name_index = NameIndex(store)
+        assert name_index.entities("grey", 5) == []
+        said = "A large canine of northern forests"
+        store.naming.describe("entity", "Q1", label="Grey wolf", aliases=["Canis lupus"], description=said)
+        store.naming.describe("relation", "P1", label="lives with")
+        for typed in ("grey w", "LUPUS", "canis", "northern", "forests canine"):
+            assert name_index.entities(typed, 1)[0].name == "Q1", typed
+        assert [each.name for each in name_index.entities("wolf", 5)] == ["wolf", "Q1"]
+        assert name_index.find("entity", "grey wolf") == "Q1"
+        assert name_index.find("relation", "Lives with") == "P1"
+        assert name_index.labels_of([("Q1", "P1", "Q2")]) == Labels({"Q1": "Grey wolf"}, {"P1": "lives with"})
+        assert name_index.closest("entity", "gray wolf") == ["Grey wolf", "wolf"]
+        store.naming.describe("entity", "Q1", label="Timber wolf", aliases=[], description="")
+        assert name_index.entities("lupus", 5) == name_index.entities("northern", 5) == []
+        assert name_index.describe("Q1").said == Description(id="Q1", label="Timber wolf")

@@ -12,10 +12,11 @@ from hmem.cli.names import Finder
 from hmem.errors import ConfigError
 
 if TYPE_CHECKING:
+    from hmem.graph.descriptions import Labels
     from hmem.knowledge.audit import Watch
     from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.explanation import Reason, Reasons
-    from hmem.knowledge.results import Prediction
+    from hmem.knowledge.results import Predictions
 
 LINES = 10  # of an explanation; the others are summed up
 NEGLIGIBLE = 0.001  # of the largest contribution
@@ -44,11 +45,13 @@ def predict(
         entity, relation = find.entity(entity), find.relation(relation)
         found = base.predict(entity, relation, k, direction=direction, new_only=not everything)
         warn_if_outgrown(base, entity)
+        asked = [find.labelled(entity), find.labelled(relation, "relation"), "?"]
     head, tail = (None, entity) if direction == "head" else (entity, None)
     question = {"head": head, "relation": relation, "tail": tail}
-    if output.written(json_path, {"question": question, "answers": found.to_dicts()}):
+    answers = {"question": question, "answers": found.to_dicts(), **found.labels.to_dict()}
+    if output.written(json_path, answers):
         return
-    title = " ".join(output.cell(name or "?") for name in question.values())
+    title = " ".join(asked if direction == "tail" else reversed(asked))
     show_predictions(found, title, [direction], stored=everything)
 
 
@@ -81,11 +84,12 @@ def missing(
         tables.check(out)
     with opened(kb, device) as (base, find):
         if entity is not None:
-            name: str | None = find.entity(entity)
-            found = base.missing(find.entity(entity), k or 10)
-            warn_if_outgrown(base, find.entity(entity))
+            name = find.entity(entity)
+            found = base.missing(name, k or 10)
+            warn_if_outgrown(base, name)
+            title = f"Missing about {find.labelled(name)}"
         else:
-            name = None
+            name, title = None, "Missing"
             chosen = None if relation is None else find.relation(relation)
             kind = None if having is None else (find.relation(having[0]), find.entity(having[1]))
             with watching("entities") as watch:
@@ -93,8 +97,7 @@ def missing(
     if out is not None:
         tables.write(found, out)
         output.say(f"{out}: {output.plural(len(found), 'fact')}")
-    elif not output.written(json_path, {"entity": name, "facts": found.to_dicts()}):
-        title = "Missing" if name is None else f"Missing about {output.cell(name)}"
+    elif not output.written(json_path, {"entity": name, "facts": found.to_dicts(), **found.labels.to_dict()}):
         show_predictions(found, title, ["head", "relation", "tail"], stored=False)
 
 
@@ -108,11 +111,12 @@ def similar(
     """The entities whose vectors are most like that of ENTITY."""
     with opened(kb, device) as (base, find):
         found = base.similar(entity := find.entity(entity), k)
-    if output.written(json_path, {"entity": entity, "similar": found.to_dicts()}):
+        about = find.labelled(entity)
+    if output.written(json_path, {"entity": entity, "similar": found.to_dicts(), **found.labels.to_dict()}):
         return
-    table = output.table(["entity"], ["cosine"], title=f"Like {output.cell(entity)}")
+    table = output.table(["entity"], ["cosine"], title=f"Like {about}")
     for each in found:
-        table.add_row(output.cell(each.entity), output.decimal(each.similarity))
+        table.add_row(output.cell(found.labels.entity(each.entity)), output.decimal(each.similarity))
     output.show(table)
 
 
@@ -137,7 +141,9 @@ def explain(
         found = base.explain(head, relation, tail, direction=direction)
         warn_if_outgrown(base, tail if direction == "head" else head)
     fact = {"head": head, "relation": relation, "tail": tail}
-    if not output.written(json_path, {"fact": fact, **found.summary(), "reasons": found.to_dicts()}):
+    if not output.written(
+        json_path, {"fact": fact, **found.summary(), "reasons": found.to_dicts(), **found.labels.to_dict()}
+    ):
         show_reasons(found)
 
 
@@ -186,7 +192,7 @@ def warn_if_outgrown(base: "KnowledgeBase", entity: str) -> None:
         )
 
 
-def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequence[str], *, stored: bool) -> None:
+def show_predictions(found: "Predictions", title: str, columns: Sequence[str], *, stored: bool) -> None:
     """A table of facts with their probability, or with their score where the model is not calibrated.
 
     Improbable ones are left out; if all are improbable, the first is shown.
@@ -201,7 +207,7 @@ def show_predictions(found: "Sequence[Prediction]", title: str, columns: Sequenc
     if stored:
         table.add_column("")
     for each in likely:
-        names = [output.cell(getattr(each, column)) for column in columns]
+        names = [output.cell(found.shown(column, each)) for column in columns]
         value = output.percent(each.probability) if calibrated else output.decimal(each.score)
         table.add_row(str(each.rank), *names, value, *(["stored" if each.stored else ""] if stored else []))
     output.show(table)
@@ -221,10 +227,10 @@ def show_reasons(found: "Reasons") -> None:
     shown = [each for each in order[:LINES] if abs(each.contribution) > NEGLIGIBLE * largest]
     others = [each for each in found if each not in shown]
     probability = "" if found.probability is None else f"   {output.percent(found.probability)}"
-    table = output.table(["because of"], ["weight", "adds"], title=" ".join(map(output.cell, found.fact)) + probability)
+    table = output.table(["because of"], ["weight", "adds"], title=_title(found) + probability)
     for each in shown:
         weight = "" if each.weight is None else output.decimal(each.weight, 2)
-        table.add_row(_because(each), weight, _significant(each.contribution))
+        table.add_row(_because(each, found.labels), weight, _significant(each.contribution))
     if others:
         rest = sum(each.contribution for each in others)
         table.add_row("1 other" if len(others) == 1 else f"{len(others)} others", "", _significant(rest))
@@ -248,17 +254,21 @@ def _show_removals(found: "Reasons") -> None:
         reason = "without any one of them it is as likely" if found else "nothing else is stored about the two"
         output.note(f"{' '.join(map(output.cell, found.fact))}{probability}: no single fact decides this, {reason}.")
         return
-    table = output.table(["because of"], ["without it"], title=" ".join(map(output.cell, found.fact)) + probability)
+    table = output.table(["because of"], ["without it"], title=_title(found) + probability)
     for each in shown:
-        table.add_row(_because(each), "" if each.without is None else output.percent(each.without))
+        table.add_row(_because(each, found.labels), "" if each.without is None else output.percent(each.without))
     output.show(table)
     if found.stored:
         output.note("This fact is stored. The lines say what the others would make of it.")
 
 
-def _because(each: "Reason") -> str:
+def _because(each: "Reason", labels: "Labels") -> str:
     """The stored facts of a line; those of a path one below the other."""
-    return "\n  and ".join(" ".join(map(output.cell, fact)) for fact in each.facts) or each.text
+    return "\n  and ".join(" ".join(map(output.cell, labels.fact(*fact))) for fact in each.facts) or each.text
+
+
+def _title(found: "Reasons") -> str:
+    return " ".join(map(output.cell, found.labels.fact(*found.fact)))
 
 
 def _significant(value: float) -> str:
@@ -273,7 +283,7 @@ def _show_matches(found: "Reasons") -> None:
         return
     table = output.table(["the memory as a whole rests on"], ["weight", "match"])
     for each, match in parts[:MATCHES]:
-        table.add_row(_because(each), output.decimal(each.weight, 2), output.decimal(match, 2))
+        table.add_row(_because(each, found.labels), output.decimal(each.weight, 2), output.decimal(match, 2))
     if len(parts) > MATCHES:
         rest = sum(match for _, match in parts[MATCHES:])
         table.add_row(output.plural(len(parts) - MATCHES, "other fact"), "", output.decimal(rest, 2))

@@ -16,6 +16,7 @@ from hmem.cli.names import Finder, count_new_names, new_names, shown, tell_new_n
 from hmem.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
+    from hmem.graph.descriptions import Labels
     from hmem.knowledge.store.records import Names3, StoredFact
     from hmem.knowledge.store.store import Store
 
@@ -40,12 +41,14 @@ def add(
     """Add a fact, or those that come on standard input. Names that are new are added with it."""
     facts = _given(fact)
     with transfer.open_store(kb) as store:
+        if fact != [transfer.STANDARD]:  # typed, not read: labels are understood
+            facts = [_known(store, *each) for each in facts]
         done = store.add(facts, source=source, confidence=confidence)
         new = new_names([done])
         if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
             return
         if len(facts) == 1:
-            output.say(f"{'added' if len(done.changed) else 'stored already'}: {_words(facts[0])}")
+            output.say(f"{'added' if len(done.changed) else 'stored already'}: {_words(store, facts[0])}")
             tell_new_names(store, new)
         else:
             output.say(f"{output.plural(len(done.changed), 'fact')} added, {done.unchanged:,} stored already")
@@ -63,16 +66,17 @@ def remove(
     facts = _given(fact)
     with transfer.open_store(kb) as store:
         find = Finder(store)
-        facts = [(find.entity(head), find.relation(relation), find.entity(tail)) for head, relation, tail in facts]
+        facts = [find.fact(*each) for each in facts]
         done = store.remove(facts, source=source)
+        words = _words(store, facts[0]) if facts else ""
     if output.written(json_path, {"removed": len(done.changed), "not_stored": done.unchanged}):
         return
     if len(facts) > 1:
         output.say(f"{output.plural(len(done.changed), 'fact')} removed, {done.unchanged:,} not stored")
     elif len(done.changed):
-        output.say(f"removed: {_words(facts[0])}")
+        output.say(f"removed: {words}")
     else:
-        raise StoreError(f"{kb} does not hold {_words(facts[0])}; see: hmem facts list {kb} --head {facts[0][0]}")
+        raise StoreError(f"{kb} does not hold {words}; see: hmem facts list {kb} --head {facts[0][0]}")
 
 
 @app.command("list")
@@ -90,13 +94,14 @@ def list_facts(
         chosen = head, relation, tail = _chosen(store, head, relation, tail)
         most = limit + 1 if limit else None
         found = list(store.listing(head=head, relation=relation, tail=tail, as_of=as_of, limit=most))
+        labels = store.naming.labels_of(each.names for each in found[: limit or None])
     more, found = bool(limit) and len(found) > limit, found[: limit or None]
     if output.written(json_path, [_line(each) for each in found]):
         return
     if not found:
         output.note(f"{kb} holds no such fact" if any(chosen) else f"{kb} holds no facts yet")
         return
-    _show_facts(found)
+    _show_facts(found, labels)
     if more:
         output.note(f"The first {limit}. --limit 0 shows all; hmem facts export {kb} FILE writes them to a file.")
 
@@ -114,6 +119,7 @@ def history(
     with transfer.open_store(kb, read_only=True) as store:
         head, relation, tail = _chosen(store, head, relation, tail)
         found = store.history(head=head, relation=relation, tail=tail, limit=limit + 1 if limit else None)
+        labels = store.naming.labels_of(each.names for each in found)
     events = [event for each in found for event in _events(each)]
     events.sort(key=lambda event: event["at"], reverse=True)  # stable: those of one moment stay in the order given
     more, events = bool(limit) and len(events) > limit, events[: limit or None]
@@ -124,8 +130,8 @@ def history(
         return
     table = output.table(["when", "what", "head", "relation", "tail", "source"])
     for event in events:
-        names = [output.cell(event[part]) for part in (*transfer.ROLES, "source")]
-        table.add_row(output.when(event["at"]), event["what"], *names)
+        names = map(output.cell, labels.fact(*(event[part] for part in transfer.ROLES)))
+        table.add_row(output.when(event["at"]), event["what"], *names, output.cell(event["source"]))
     output.show(table)
     if more:
         output.note(f"The newest {limit}; --limit 0 shows all.")
@@ -149,6 +155,7 @@ def import_(
     header: options.Header = None,
     format_: options.Format = None,
     short_names: options.ShortNames = False,
+    language: options.Languages = options.ENGLISH,
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
@@ -166,7 +173,9 @@ def import_(
         for file, table in zip(files, tables, strict=True):
             name = "standard input" if file == transfer.STANDARD else Path(file).name
             word = name if source is None else source
-            stored = store.add_table(table, source=word, confidence=confidence, progress=partial(progress, name))
+            told = partial(progress, name)
+            chosen = options.languages(language)
+            stored = store.add_table(table, source=word, confidence=confidence, progress=told, languages=chosen)
             writes.append(stored)
             done.append((name, table.num_rows, len(stored.changed)))
         new = new_names(writes)
@@ -232,11 +241,11 @@ def _chosen(store: "Store", head: str | None, relation: str | None, tail: str | 
     )
 
 
-def _show_facts(found: "Sequence[StoredFact]") -> None:
+def _show_facts(found: "Sequence[StoredFact]", labels: "Labels") -> None:
     sure = any(each.confidence is not None for each in found)
     table = output.table(["head", "relation", "tail", "added", "source"], ["confidence"] if sure else [])
     for each in found:
-        row = [*map(output.cell, each.names), output.when(each.added_at), output.cell(each.source)]
+        row = [*map(output.cell, labels.fact(*each.names)), output.when(each.added_at), output.cell(each.source)]
         table.add_row(*row, *([output.decimal(each.confidence, 2)] if sure else []))
     output.show(table)
 
@@ -252,5 +261,11 @@ def _events(each: "StoredFact") -> Iterable[dict[str, Any]]:
     yield {"at": each.added_at, "what": "added", **fact, "source": each.source}
 
 
-def _words(fact: "Names3") -> str:
-    return " ".join(map(shown, fact))
+def _known(store: "Store", head: str, relation: str, tail: str) -> "Names3":
+    """Names as typed, by the ids of what they are labels of; others are new."""
+    find = store.naming.get
+    return find("entity", head) or head, find("relation", relation) or relation, find("entity", tail) or tail
+
+
+def _words(store: "Store", fact: "Names3") -> str:
+    return " ".join(map(shown, store.naming.labels_of([fact]).fact(*fact)))

@@ -12,6 +12,8 @@ from hmem.errors import CheckpointError, StoreError
 if TYPE_CHECKING:
     from hmem.knowledge.store.store import Store
 
+KINDS = 6  # that are listed
+
 app = typer.Typer(
     help="Make, inspect and look after knowledge bases: facts that last, with a model that answers from them.",
     no_args_is_help=True,
@@ -31,6 +33,10 @@ def create(
             metavar="DATA", help="Facts to begin with: a file, a folder, a dataset's name; - for standard input."
         ),
     ] = None,
+    entities: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Labels, kinds and descriptions, as `hmem entities import` reads them."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")] = False,
     json_path: options.AnswerJson = None,
 ) -> None:
@@ -48,7 +54,8 @@ def create(
         is_single = facts == transfer.STANDARD or Path(facts).expanduser().is_file() or is_knowledge_base(facts)
         given = transfer.read(facts) if is_single else output.load(facts)
     source = "standard input" if facts == transfer.STANDARD else "created" if facts is None else facts
-    with KnowledgeBase.create(kb, model=model, facts=given, source=source, overwrite=overwrite):
+    begin = {"facts": given, "entities": entities or (), "source": source}
+    with KnowledgeBase.create(kb, model=model, overwrite=overwrite, **begin):
         pass
     info(kb, json_path)
 
@@ -57,7 +64,13 @@ def create(
 def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
     """What a knowledge base holds, which model it uses, and how much has come since that was trained."""
     with transfer.open_store(kb, read_only=True) as store:
-        found = {"knowledge_base": kb, **store.count(), **_times(store), "model": _model(store)}
+        found = {
+            "knowledge_base": kb,
+            **store.count(),
+            **_times(store),
+            "kinds": store.naming.kinds(),
+            "model": _model(store),
+        }
     if output.written(json_path, found):
         return
     facts = output.count(found["facts"])
@@ -71,6 +84,10 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
         "writes": output.count(found["moments"]),
         "size": output.size(found["bytes"]),
     }
+    if found["kinds"]:
+        some = [f"{output.one_line(kind)} {number:,}" for kind, number in list(found["kinds"].items())[:KINDS]]
+        more = len(found["kinds"]) - len(some)
+        rows["kinds"] = ", ".join(some) + (f" and {more:,} more" if more else "")
     if found["last_write"] is not None:
         rows["writes"] += f", the last at {output.when(found['last_write'])}"
     output.show(output.facts(rows | _model_rows(kb, found["model"], found["relations"])))

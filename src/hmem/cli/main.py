@@ -19,6 +19,7 @@ from hmem.cli import (
     baseline,
     data,
     demo,
+    entities,
     evaluate,
     facts,
     figures,
@@ -48,6 +49,7 @@ app = typer.Typer(
 )
 app.add_typer(kb.app, name="kb")
 app.add_typer(facts.app, name="facts")
+app.add_typer(entities.app, name="entities")
 app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
 asking = (ask.predict, ask.explain, ask.missing, audit.audit, ask.similar)

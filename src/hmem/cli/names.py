@@ -1,8 +1,8 @@
 """Names as they are typed.
 
-A name that exists is taken as it is. One that differs from a single other in case and punctuation only is taken for
-that one, with a note. Anything else is an error that says what may have been meant: an answer is always about the
-name that was typed. A new name that may be an old one misspelt is pointed out.
+A name that exists is taken as it is: an id, or else a label, or else an alias. One that differs from a single other in
+case and punctuation only is taken for that one, with a note. Anything else is an error that says what may have been
+meant: an answer is always about the name that was typed. A new name that may be an old one misspelt is pointed out.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ from hmem.cli import output
 
 if TYPE_CHECKING:
     from hmem.graph.names import Names
-    from hmem.knowledge.store.records import Written
+    from hmem.knowledge.store.read import Kind
+    from hmem.knowledge.store.records import Names3, Written
     from hmem.knowledge.store.store import Store
 
 DOUBTED = 20  # new relations of an import that are compared with the old ones
@@ -40,23 +41,40 @@ class Finder:
         return Names("relation", self.store.relation_names())
 
     def entity(self, typed: str) -> str:
-        return find(self.entities, typed)
+        """The id of the entity that was meant."""
+        return find(self.entities, typed, self.store)
 
     def relation(self, typed: str) -> str:
-        return find(self.relations, typed)
+        return find(self.relations, typed, self.store)
+
+    def fact(self, head: str, relation: str, tail: str) -> "Names3":
+        return self.entity(head), self.relation(relation), self.entity(tail)
+
+    def labelled(self, name: str | None, kind: "Kind" = "entity") -> str:
+        """An id as it is shown: by its label, that of an entity with the id beside it; "?" for what is asked for."""
+        if name is None:
+            return "?"
+        labels = self.store.naming.labels([name], [name])
+        return output.cell(labels.entity(name) if kind == "entity" else labels.relation(name))
 
 
-def find(names: "Names", typed: str) -> str:
-    """The name that was meant, or an error with those that may have been."""
-    from hmem.graph.name_search import letters
+def find(names: "Names", typed: str, store: "Store | None" = None) -> str:
+    """The id of what was meant, or an error with the names that may have been; also by the labels in a store."""
+    from hmem.graph.name_search import closest, letters
 
     if typed in names:
         return typed
-    near = names.closest(typed)
+    called: list[str] = []  # labels and aliases that may have been meant
+    kind: Kind = "entity" if names.kind == "entity" else "relation"
+    if store is not None:
+        if typed and (found := store.naming.get(kind, typed)) is not None:
+            return found
+        called = closest(typed, store.naming.called(kind))
+    near = closest(typed, dict.fromkeys([*names, *called]))
     same = [name for name in near if letters(name) == letters(typed)]
     if len(same) == 1:
         output.note(f'{names.kind} "{shown(typed)}": taken for {shown(same[0])}')
-        return same[0]
+        return same[0] if store is None else store.naming.find(kind, same[0])
     longer = [name for name in near if letters(name).startswith(letters(typed))]
     hint = None
     if not near and names.kind == "relation" and 0 < len(names) <= FEW:

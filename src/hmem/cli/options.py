@@ -43,8 +43,8 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 KnowledgeBase = Annotated[
     Path, typer.Argument(metavar="KB", help="A knowledge base: the file that `hmem kb create` made.")
 ]
-Entity = Annotated[str, typer.Argument(metavar="ENTITY", help="Its name.")]
-Relation = Annotated[str, typer.Argument(metavar="RELATION", help="Its name.")]
+Entity = Annotated[str, typer.Argument(metavar="ENTITY", help="Its id, its label or an alias.")]
+Relation = Annotated[str, typer.Argument(metavar="RELATION", help="Its id, its label or an alias.")]
 DirectionName = Literal["head", "tail"]
 Direction = Annotated[DirectionName, typer.Option("--direction", help="Which end of the fact is asked for.")]
 OldTail = Annotated[bool, typer.Option("--tail", hidden=True)]  # what --direction head was called
@@ -66,6 +66,15 @@ Format = Annotated[str | None, typer.Option("--format", help="Where the file's n
 ShortNames = Annotated[
     bool, typer.Option("--short-names", help="Of RDF files: IRIs by the prefixes of their file, instead of in full.")
 ]
+ENGLISH = "en"
+Languages = Annotated[
+    str, typer.Option("--language", help="Of RDF files: whose labels and descriptions are taken, such as de,en.")
+]
+
+
+def languages(text: str) -> list[str]:
+    """Languages as typed, the preferred first."""
+    return [each.strip().lower() for each in text.split(",") if each.strip()]
 
 
 def parse_time(text: str) -> datetime:

@@ -17,10 +17,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from hmem.errors import ConfigError, DataError, HMemError, UnknownNameError
+from hmem.graph.descriptions import Description
+from hmem.graph.name_search import closest
+from hmem.graph.readers.entities import read_entities
 from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
 from hmem.knowledge.explanation import Reasons
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
+    ENTITIES,
     Direction,
     Neighbor,
     Neighbors,
@@ -33,6 +37,8 @@ from hmem.knowledge.results import (
 from hmem.knowledge.session import Session, whole
 from hmem.knowledge.store.as_dataset import table_of
 from hmem.knowledge.store.bulk import Progress
+from hmem.knowledge.store.naming import Described
+from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Confidence, Store
 from hmem.knowledge.store.validation import check_facts, check_name
@@ -40,6 +46,7 @@ from hmem.model.checkpoint import Model, load, model_folder
 from hmem.runs.device import resolve_device
 
 Row = TypeVar("Row", Prediction, Similar, Neighbor)
+AnyTable = TypeVar("AnyTable", Predictions, Similars, Neighbors)
 
 
 class KnowledgeBase:
@@ -64,15 +71,18 @@ class KnowledgeBase:
         *,
         model: str | os.PathLike[str] | None = None,
         facts: object = None,
+        entities: Iterable[Description | str | os.PathLike[str]] = (),
         source: str | None = "created",
         overwrite: bool = False,
         device: str = "cpu",
     ) -> "KnowledgeBase":
         """A new base at `path`, with the facts of a dataset, a file, a folder, a table or triples of names.
 
-        Of a dataset, or a folder with splits, those that a model may see: its train and observed facts. If anything is
-        wrong with facts or model, there is no new base, and an old one is as it was.
+        Of a dataset, or a folder with splits, those that a model may see: its train and observed facts. `entities` are
+        descriptions of what is in them, or files of these. If anything is wrong with facts or model, there is no new
+        base, and an old one is as it was.
         """
+        described = _descriptions(entities)
         table = None if facts is None else table_of(facts)
         folder = None if model is None else model_folder(model)
         if folder is not None:
@@ -80,6 +90,8 @@ class KnowledgeBase:
         with Store.building(path, overwrite=overwrite) as store:
             if table is not None:
                 store.add_table(table, source=source)
+            if described:
+                store.naming.describe_all(described, source=source)
             if folder is not None:
                 attach(store, folder)
         return cls.open(path, device=device)
@@ -132,8 +144,12 @@ class KnowledgeBase:
     def add(
         self, head: str, relation: str, tail: str, *, source: str | None = None, confidence: float | None = None
     ) -> bool:
-        """Store a fact; False if it was there already. Names that are new make new entities and relations."""
-        return bool(len(self.add_many([(head, relation, tail)], source=source, confidence=confidence).changed))
+        """Store a fact; False if it was there already. Names that are new make new entities and relations.
+
+        Each may be an id, a label or an alias; those of `add_many` and `import_` are ids.
+        """
+        fact = head, relation, tail
+        return bool(len(self.store.add([fact], source=source, confidence=confidence, by_label=True).changed))
 
     def add_many(self, facts: Iterable[Names3], *, source: str | None = None, confidence: Confidence = None) -> Written:
         """Store facts, all or none; `confidence` is one number for all, or one for each."""
@@ -141,7 +157,9 @@ class KnowledgeBase:
 
     def remove(self, head: str, relation: str, tail: str, *, source: str | None = None) -> bool:
         """Forget a fact, but not its history; False if it was not there."""
-        if not self.store.contains(head, relation, tail):
+        naming = self.store.naming
+        named = naming.get("entity", head), naming.get("relation", relation), naming.get("entity", tail)
+        if None in named:
             return False
         return bool(len(self.remove_many([(head, relation, tail)], source=source).changed))
 
@@ -160,6 +178,33 @@ class KnowledgeBase:
             self.store.refuse_itself(Path(facts).expanduser())
             source = Path(facts).name if source is None else source
         return self.store.add_table(table_of(facts, **options), source=source, progress=progress)
+
+    def describe(
+        self, name: str, *, of: Kind = "entity", source: str | None = None, **said: str | Sequence[str] | None
+    ) -> Description:
+        """Say what an entity is: its label, aliases, kind and description; all that is said of it then.
+
+        With of="relation" what a relation is: its label, aliases, description, and its inverse, which is what it is
+        called from the tail to the head. What is given takes the place of what was said before, "" or no aliases that
+        of nothing.
+        """
+        if said:
+            self.store.naming.describe(of, name, source=source, **said)
+        return self.store.naming.description(of, name)
+
+    def describe_many(
+        self, entities: str | os.PathLike[str] | Iterable[Description], *, source: str | None = None
+    ) -> Described:
+        """Say what is known of many by id, from descriptions or a file of them (`hmem.graph.readers.entities`).
+
+        Ids that no fact has are left out, and listed in the result.
+        """
+        rows = _descriptions([entities] if isinstance(entities, str | os.PathLike) else entities)
+        return self.store.naming.describe_all(rows, source=source)
+
+    def kinds(self) -> dict[str, int]:
+        """The kinds of entities, and how many there are of each, the most frequent first."""
+        return self.store.naming.kinds()
 
     def use_model(self, folder: str | os.PathLike[str], *, trained_until: int | None = None) -> None:
         """Answer with another model from now on, here and in every process that has the base open.
@@ -196,8 +241,9 @@ class KnowledgeBase:
             except UnknownNameError as error:
                 if suggest and error.option is not None and isinstance(error.found, str):
                     live = self._session.live
-                    names = live.entities.names if error.option == "entity" else live.relations.names
-                    error.suggestions = tuple(names.closest(error.found))
+                    kind: Kind = "entity" if error.option == "entity" else "relation"
+                    names = live.entities.names if kind == "entity" else live.relations.names
+                    error.suggestions = tuple(closest(error.found, [*names, *self.store.naming.called(kind)]))
                 raise
 
     def _joined(self) -> Session:
@@ -229,7 +275,7 @@ class KnowledgeBase:
         """
         question = Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
         with self.session() as session:
-            return Predictions(*whole(session.answer_each([question])))
+            return self._labelled(Predictions(*whole(session.answer_each([question]))))
 
     def predict_many(
         self,
@@ -245,7 +291,7 @@ class KnowledgeBase:
             for entity, relation in _pairs(questions)
         ]
         with self.session() as session:
-            return Predictions(_numbered(whole(session.answer_each(asked))))
+            return self._labelled(Predictions(_numbered(whole(session.answer_each(asked)))))
 
     def predict_target(
         self,
@@ -264,7 +310,7 @@ class KnowledgeBase:
                 return self.predict(tail, relation, k, direction="head", new_only=new_only)
             case str(), None, str():
                 with self.session() as session:
-                    return Predictions(session.relations(head, tail, k, new_only))
+                    return self._labelled(Predictions(session.relations(head, tail, k, new_only)))
         raise ConfigError(
             f"predict_target fills in one of three: give two of head={head!r}, relation={relation!r}, tail={tail!r}"
         )
@@ -281,7 +327,7 @@ class KnowledgeBase:
     def score_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> Predictions:
         """The given facts in the order given, each with its score and its rank among all answers to its question."""
         with self.session() as session:
-            return Predictions(session.judge(check_facts(facts), direction))
+            return self._labelled(Predictions(session.judge(check_facts(facts), direction)))
 
     def missing(self, entity: str, k: int = 10) -> Predictions:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions.
@@ -289,11 +335,11 @@ class KnowledgeBase:
         They are in the order of their probability, and of the right kind; see `hmem.knowledge.missing`.
         """
         with self.session() as session:
-            return Predictions(session.missing(entity, k))
+            return self._labelled(Predictions(session.missing(entity, k)))
 
     def missing_many(self, entities: Iterable[str], k: int = 10) -> Predictions:
         with self.session() as session:
-            return Predictions(_numbered([session.missing(entity, k) for entity in entities]))
+            return self._labelled(Predictions(_numbered([session.missing(entity, k) for entity in entities])))
 
     def missing_anywhere(
         self,
@@ -350,11 +396,11 @@ class KnowledgeBase:
     def similar(self, entity: str, k: int = 10) -> Similars:
         """The k entities whose vectors point most nearly the same way."""
         with self.session() as session:
-            return Similars(session.similar(entity, k))
+            return self._labelled(Similars(session.similar(entity, k)))
 
     def similar_many(self, entities: Iterable[str], k: int = 10) -> Similars:
         with self.session() as session:
-            return Similars(_numbered([session.similar(entity, k) for entity in entities]))
+            return self._labelled(Similars(_numbered([session.similar(entity, k) for entity in entities])))
 
     def explain(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> Reasons:
         """Why the fact scores what it scores: the stored facts, and what each contributes."""
@@ -362,14 +408,23 @@ class KnowledgeBase:
 
     def explain_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> list[Reasons]:
         with self.session() as session:
-            return [session.explain(*fact, direction) for fact in check_facts(facts)]
+            found = [session.explain(*fact, direction) for fact in check_facts(facts)]
+        for each in found:
+            named = [each.fact, *(fact for reason in each for fact in reason.facts)]
+            each.labels = self.store.naming.labels_of(named)
+        return found
 
     def neighbors(self, entity: str, limit: int | None = None) -> Neighbors:
         """The stored facts of an entity, as head and as tail, with their sources and times."""
-        return Neighbors(self._neighbors(entity, limit))
+        return self._labelled(Neighbors(self._neighbors(entity, limit)))
 
     def neighbors_many(self, entities: Iterable[str], limit: int | None = None) -> Neighbors:
-        return Neighbors(_numbered([self._neighbors(entity, limit) for entity in entities]))
+        return self._labelled(Neighbors(_numbered([self._neighbors(entity, limit) for entity in entities])))
+
+    def _labelled(self, table: AnyTable) -> AnyTable:
+        """The table, which knows the labels of what is named in it from now on."""
+        table.labels = self.store.naming.labels(table.ids(*ENTITIES), table.ids("relation"))
+        return table
 
     def _neighbors(self, entity: str, limit: int | None) -> list[Neighbor]:
         return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, check_name("entity", entity), limit)]
@@ -377,6 +432,7 @@ class KnowledgeBase:
 
 def facts_of(store: Store, entity: str, limit: int | None) -> list[StoredFact]:
     """The stored facts of an entity, those with it as head first; a fact about itself once."""
+    entity = store.naming.find("entity", entity)
     facts = list(store.listing(head=entity, limit=limit))
     facts += [fact for fact in store.listing(tail=entity, limit=limit) if fact.head != entity]
     return facts[:limit]
@@ -386,6 +442,14 @@ def _likeliest(found: list[Prediction], k: int) -> list[Prediction]:
     """The k likeliest, or those of the best scores where the model is not calibrated, ranked anew."""
     order = sorted(found, key=lambda row: (row.probability is None, -(row.probability or 0.0), -row.score, row.names))
     return [replace(row, rank=rank) for rank, row in enumerate(order[:k], 1)]
+
+
+def _descriptions(entities: Iterable[Description | str | os.PathLike[str]]) -> list[Description]:
+    """Descriptions as given, and those of files."""
+    found: list[Description] = []
+    for each in entities:
+        found += [each] if isinstance(each, Description) else read_entities(Path(each).expanduser())
+    return found
 
 
 def _pairs(questions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -82,7 +82,7 @@ class Reasons(Table[Reason]):
 
     def __repr__(self) -> str:
         probability = "" if self.probability is None else f", probability {cell('probability', self.probability)}"
-        head = f"{' '.join(self.fact)}: score {cell('score', self.score)}{probability}"
+        head = f"{' '.join(self.labels.fact(*self.fact))}: score {cell('score', self.score)}{probability}"
         head += " (stored; explained as if it were not)" if self.stored else ""
         return f"{head}\n{super().__repr__()}"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, over
 import pyarrow as pa
 
 from hmem.errors import ConfigError
+from hmem.graph.descriptions import Labels
 from hmem.graph.triples import PARTS
 from hmem.knowledge.store.records import Names3, StoredFact
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS_SHOWN = 20
+ENTITIES = ("head", "tail", "entity")  # columns with ids
 WIDEST = 40  # characters of a name that are shown
 Direction = Literal["tail", "head"]  # which end of the fact is asked for
 TYPES = {  # of columns
@@ -93,6 +95,11 @@ class Table(Sequence[Row], Generic[Row]):
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = list(rows)
+        self.labels = Labels()  # of what is named in it
+
+    def ids(self, *columns: str) -> Iterator[str]:
+        """What stands in some columns, those of them that there are."""
+        return (getattr(row, name) for row in self.rows for name in columns if name in self.COLUMNS)
 
     @property
     def columns(self) -> list[str]:
@@ -141,8 +148,15 @@ class Table(Sequence[Row], Generic[Row]):
 
     def __repr__(self) -> str:
         head = self._head()
-        rows = [[cell(name, getattr(row, name)) for name in head] for row in self.rows[:ROWS_SHOWN]]
+        rows = [[cell(name, self.shown(name, row)) for name in head] for row in self.rows[:ROWS_SHOWN]]
         return as_text(rows, head, len(self))
+
+    def shown(self, name: str, row: Row) -> Any:
+        """A value as it is shown: what has a label by that, an entity with the id beside it."""
+        value = getattr(row, name)
+        if name in ENTITIES:
+            return self.labels.entity(value)
+        return self.labels.relation(value) if name == "relation" else value
 
     def _head(self) -> list[str]:
         """The columns that have something to show."""

@@ -19,6 +19,7 @@ from hmem.errors import (
 )
 from hmem.evaluation.calibration import Calibration
 from hmem.evaluation.slots import stored_answers
+from hmem.graph.names import Names
 from hmem.graph.triples import Triples
 from hmem.knowledge.audit import BECAUSE, Suspect, chosen, doubt, expected, judged
 from hmem.knowledge.explanation import (
@@ -35,6 +36,7 @@ from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.predictor import Ids, Predictor, Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.self_calibration import SelfCalibration
+from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
@@ -194,7 +196,7 @@ class Session:
             total = float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score
         return Reasons(
             reasons,
-            fact=(head, relation, tail),
+            fact=self.predictor.named(entity, role, answer),
             score=parts.score,
             total=total,
             probability=self._probabilities(np.array([entity]), np.array([role]), judged)[0][0],
@@ -219,12 +221,16 @@ class Session:
     # Names, which are checked here and nowhere else
 
     def entity(self, name: str) -> int:
-        """The number of an entity."""
-        return self.live.entities.names.id_of(name, suggest=False)
+        """The number of an entity, by its id, its label or an alias."""
+        return self._number("entity", self.live.entities.names, name)
+
+    def _number(self, kind: Kind, names: Names, name: str) -> int:
+        found = None if not isinstance(name, str) or name in names else self.live.store.naming.get(kind, name)
+        return names.id_of(name if found is None else found, suggest=False)
 
     def subject(self, name: str) -> int:
         """The number of an entity that a question is about."""
-        entity = self.live.entities.names.id_of(name, suggest=False)
+        entity = self.entity(name)
         if not self._is_implicit and not self.live.has_facts(entity):
             raise self._no_facts(entity)
         if self._is_implicit and entity >= self.live.num_trained:
@@ -236,7 +242,7 @@ class Session:
 
     def role(self, relation: str, direction: str) -> int:
         """The number of the role that stands for a relation asked from one end."""
-        number = self.live.relations.names.id_of(relation, suggest=False)
+        number = self._number("relation", self.live.relations.names, relation)
         if number >= self.live.num_relations:
             problem = f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came'
             raise UntrainedRelationError(

@@ -20,12 +20,16 @@ def _service(request: Request) -> Service:
 
 TheService = Annotated[Service, Depends(_service)]
 NAME = Query(min_length=1, max_length=LONGEST_NAME)
+# What is not there, such as the labels of a base without any, is left out.
+BRIEF: dict[str, Any] = {"response_model_exclude_defaults": True}
 Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
 
 
 def failures(*codes: str) -> dict[int | str, dict[str, Any]]:
     """The errors of a route as OpenAPI lists them: by status, with the codes that have it."""
     by_status: dict[int, list[str]] = {}
+    if "unknown_name" in codes:
+        codes = (*codes, "ambiguous_name")
     for code in (*codes, *ALWAYS):
         by_status.setdefault(CODES[code][0], []).append(code)
     return {

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hmem.errors import (
+    AmbiguousNameError,
     CheckpointError,
     ConfigError,
     DataError,
@@ -32,6 +33,7 @@ from hmem.errors import (
 
 CODES = {  # every code, its status and what it says
     "unknown_name": (404, "A name that is not in the knowledge base."),
+    "ambiguous_name": (409, "A label that several entities or relations have; say which by its id."),
     "not_found": (404, "There is no such address."),
     "no_facts": (409, "The entity has no facts that the model could use."),
     "not_trained": (409, "The relation came after the model was trained, so it cannot be asked for."),
@@ -50,6 +52,7 @@ CODES = {  # every code, its status and what it says
 CODE_OF = {  # errors of the library; the first that fits
     UntrainedRelationError: "not_trained",
     UnknownNameError: "unknown_name",
+    AmbiguousNameError: "ambiguous_name",
     EmptyNeighborhoodError: "no_facts",
     ConfigError: "invalid",
     DataError: "invalid",
@@ -110,7 +113,7 @@ async def _tell_library_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HMemError)
     if code_of(error) == "internal":
         logger.error("%s %s: %s", request.method, request.url.path, error)
-    suggestions: Sequence[str] = ()
+    suggestions: Sequence[str] = error.choices if isinstance(error, AmbiguousNameError) else ()
     if error.option is not None and isinstance(error, UnknownNameError):
         service, kind, name = request.app.state.service, error.option, str(error.found)
         suggestions = await service.read(lambda: service.name_index.closest(kind, name))

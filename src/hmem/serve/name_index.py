@@ -1,19 +1,22 @@
-"""The names in a knowledge base: how many facts each has, and which names are like another.
+"""The names in a knowledge base: ids, labels and aliases, how many facts each has, and which are like another.
 
 Kept current from the store's changes, so that looking a name up costs the same in a large base as in a small one.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
 
+from hmem.graph.descriptions import Description, Labels
 from hmem.graph.name_search import closest
 from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
+from hmem.knowledge.store.describe import KINDS
+from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.serve.search import MOST_LETTERS, Search
@@ -23,10 +26,11 @@ NEAR = 3  # names that may have been meant
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name, and in how many facts it stands."""
+    """An entity or a relation, and in how many facts it stands."""
 
-    name: str
+    name: str  # the id
     facts: int
+    said: Description | None = None  # what is known of it besides
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class NameIndex:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._tables = {kind: _Table(kind) for kind in ("entity", "relation")}
+        self._tables: dict[str, _Table] = {kind: _Table(kind) for kind in KINDS}
         self._moment: int | None = None  # of the store, when it was last looked at
         self.totals = Totals()  # replaced as a whole, so that it can be read without the lock
         self.refresh()
@@ -55,11 +59,31 @@ class NameIndex:
         with self._current():
             pass
 
-    def check(self, kind: str, name: str) -> None:
-        """An UnknownNameError if no entity or relation, whichever `kind` says, has that name."""
+    def find(self, kind: Kind, name: str) -> str:
+        """The id of the entity or relation that has this id, label or alias; an UnknownNameError if none has."""
         with self._current() as tables:
-            if name not in tables[kind].names:
-                raise unknown_name(kind, name)
+            if name in tables[kind].names:
+                return name
+        found = self._store.naming.get(kind, name)
+        if found is None:
+            raise unknown_name(kind, name)
+        return found
+
+    def describe(self, name: str) -> Named:
+        """An entity by its id."""
+        with self._current() as tables:
+            return tables["entity"].named(tables["entity"].names.id_of(name, suggest=False))
+
+    def labels(self, entities: Iterable[str], relations: Iterable[str] = ()) -> Labels:
+        """The labels of those that have one which differs from the id."""
+        with self._current() as tables:
+            return Labels(tables["entity"].labels(entities), tables["relation"].labels(relations))
+
+    def labels_of(self, facts: Iterable[Names3]) -> Labels:
+        """The labels of all that some facts name."""
+        named = list(facts)
+        ends = (end for head, _, tail in named for end in (head, tail))
+        return self.labels(ends, (relation for _, relation, _ in named))
 
     def facts_of(self, name: str) -> int | None:
         """How many facts an entity stands in; None for one that was never stored."""
@@ -70,14 +94,14 @@ class NameIndex:
     def relations(self) -> list[Named]:
         """All relations, as they came."""
         with self._current() as tables:
-            columns = tables["relation"].names, tables["relation"].counts
-            return [Named(name, int(count)) for name, count in zip(*columns, strict=False)]
+            table = tables["relation"]
+            return [table.named(number) for number in range(len(table.names))]
 
     def entities(self, typed: str, limit: int) -> list[Named]:
         """The entities that may be meant; without anything typed, those with the most facts."""
         with self._current() as tables:
             table = tables["entity"]
-            return [Named(table.names[number], int(table.counts[number])) for number in table.find(typed, limit)]
+            return [table.named(number) for number in table.find(typed, limit)]
 
     def named(self, facts: Triples) -> list[Names3]:
         """Facts given by the numbers of the store."""
@@ -88,8 +112,9 @@ class NameIndex:
     def closest(self, kind: str, name: str) -> list[str]:
         """A few names like one that is not there."""
         with self._lock:
-            names = self._tables[kind].names.to_list().copy()
-        return closest(name[:MOST_LETTERS], names, NEAR)
+            table = self._tables[kind]
+            names = [*table.names, *table.called()]
+        return closest(name[:MOST_LETTERS], dict.fromkeys(names), NEAR)
 
     @contextmanager
     def _current(self) -> "Iterator[dict[str, _Table]]":
@@ -105,6 +130,8 @@ class NameIndex:
                     np.add.at(relations.counts, facts[:, 1], sign)
                     np.add.at(entities.counts, facts[:, 0], sign)
                     np.add.at(entities.counts, others[:, 2], sign)
+                for kind in KINDS:
+                    self._tables[kind].describe(self._store.naming.changed_since(kind, self._moment or 0))
                 self._moment = changes.moment
                 facts_now = int(relations.counts.sum())
                 self.totals = Totals(facts_now, len(entities.names), len(relations.names), changes.moment)
@@ -118,6 +145,7 @@ class _Table:
         self.names = Names(kind)
         self.counts: Int[np.ndarray, " n"] = np.zeros(0, dtype=np.int64)  # with room for more
         self.search = Search()
+        self.said: dict[int, Description] = {}  # of those that anything is said of
 
     def extend(self, names: list[str]) -> None:
         for name in names:
@@ -126,6 +154,30 @@ class _Table:
         if len(self.names) > len(self.counts):
             room = max(len(self.names), 2 * len(self.counts)) - len(self.counts)
             self.counts = np.concatenate([self.counts, np.zeros(room, dtype=np.int64)])
+
+    def describe(self, said: dict[int, Description]) -> None:
+        """Take in what is said from now on."""
+        self.said.update(said)
+        for number, each in said.items():
+            self.search.rename(number, [each.id, each.label or "", *each.aliases], each.description or "")
+
+    def named(self, number: int) -> Named:
+        return Named(self.names[number], int(self.counts[number]), self.said.get(number))
+
+    def labels(self, ids: Iterable[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name in ids if self.said else ():
+            number = self.names.get(name)
+            each = None if number is None else self.said.get(number)
+            if each is not None and each.label not in (None, name):
+                found[name] = str(each.label)
+        return found
+
+    def called(self) -> Iterator[str]:
+        """All labels and aliases."""
+        for each in self.said.values():
+            yield from ([each.label] if each.label else [])
+            yield from each.aliases
 
     def find(self, typed: str, limit: int) -> list[int]:
         if not typed.strip():

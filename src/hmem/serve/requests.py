@@ -10,7 +10,8 @@ from hmem.serve.settings import LONGEST_NAME, MOST_FACTS, MOST_K, MOST_QUESTIONS
 WOLF: dict[str, JsonValue] = {"entity": "wolf.n.01", "relation": "_hyponym"}
 FACT: dict[str, JsonValue] = {"head": "dire_wolf.n.01", "relation": "_hypernym", "tail": "wolf.n.01"}
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Any text.")]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="An id, a label or an alias.")]
+MOST_ALIASES = 1_000
 EndOf = results.Direction
 Direction = Annotated[EndOf, Field(description="Which end is asked for: the tails of (entity, relation, ?), or heads.")]
 Count = Annotated[int, Field(ge=1, le=MOST_K, description="How many answers are wanted.")]
@@ -101,3 +102,25 @@ class FactsIn(In):
     @property
     def names(self) -> list[tuple[str, str, str]]:
         return [(fact.head, fact.relation, fact.tail) for fact in self.facts]
+
+
+class DescriptionIn(In):
+    id: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Its name in the facts.")]
+    label: Annotated[str | None, Field(max_length=LONGEST_NAME)] = None
+    aliases: Annotated[list[Name], Field(max_length=MOST_ALIASES)] = []
+    kind: Annotated[str | None, Field(max_length=LONGEST_NAME)] = None
+    description: Annotated[str | None, Field(max_length=LONGEST_NAME)] = None
+    inverse: Annotated[
+        str | None, Field(max_length=LONGEST_NAME, description="What a relation is called from the tail to the head.")
+    ] = None
+
+
+class DescriptionsIn(In):
+    """What entities and relations are called and what they are; aliases add up."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"entities": [{"id": "wolf.n.01", "label": "wolf", "kind": "animal"}]}]}
+    )
+
+    entities: Annotated[list[DescriptionIn], Field(min_length=1, max_length=MOST_FACTS)]
+    source: Annotated[Name | None, Field(description="Where it comes from; kept with it.")] = None

@@ -38,6 +38,17 @@ class Out(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
+class LabelsOut(Out):
+    """By id, of those that have a label which differs from it."""
+
+    entities: dict[str, str] = {}
+    relations: dict[str, str] = {}
+
+
+class Labelled(Out):
+    labels: Annotated[LabelsOut, Field(description="What the entities and relations in this are called.")] = LabelsOut()
+
+
 class ErrorOut(Out):
     code: Annotated[str, Field(description="Stable; for programs.", examples=["unknown_name"])]
     message: Annotated[str, Field(description="One sentence, which may change.", examples=['no entity "woolf"'])]
@@ -70,7 +81,7 @@ class AnswersOut(Out):
     answers: list[AnswerOut]
 
 
-class PredictOut(Out):
+class PredictOut(Labelled):
     results: Annotated[list[AnswersOut], Field(description="One for each question, in the order asked.")]
 
 
@@ -87,7 +98,7 @@ class MissingFactOut(NamesOut):
     if_missing: IfMissing
 
 
-class MissingOut(Out):
+class MissingOut(Labelled):
     entity: str
     facts: list[MissingFactOut]
 
@@ -97,7 +108,7 @@ class ScoredOut(MissingFactOut):
     stored: Stored
 
 
-class ScoreOut(Out):
+class ScoreOut(Labelled):
     results: list[ScoredOut]
 
 
@@ -106,7 +117,7 @@ class SimilarEntityOut(Out):
     similarity: Annotated[float, Field(description="The cosine of the angle between the two vectors.")]
 
 
-class SimilarOut(Out):
+class SimilarOut(Labelled):
     entity: str
     similar: list[SimilarEntityOut]
 
@@ -128,7 +139,7 @@ class ReasonOut(Out):
     share: Annotated[float, Field(description="Its part of all contributions, by size: from 0 to 1.")]
 
 
-class ExplainOut(NamesOut):
+class ExplainOut(Labelled, NamesOut):
     direction: EndOf
     stored: Stored
     score: Score
@@ -155,7 +166,7 @@ class FactOut(NamesOut):
     confidence: float | None
 
 
-class FactsOut(Out):
+class FactsOut(Labelled):
     facts: list[FactOut]
     more: bool
 
@@ -165,7 +176,7 @@ class PastFactOut(FactOut):
     removed_by: str | None
 
 
-class HistoryOut(Out):
+class HistoryOut(Labelled):
     facts: Annotated[list[PastFactOut], Field(description="What changed last comes first.")]
     more: bool
 
@@ -175,17 +186,40 @@ class NeighborOut(FactOut):
     weight: Annotated[float | None, Field(description="Of the fact in the entity's memory, for the question asked.")]
 
 
-class NeighborsOut(Out):
+class NeighborsOut(Labelled):
     entity: str
     new: bool
     total: Annotated[int, Field(description="How many facts the entity has.")]
     facts: list[NeighborOut]
 
 
-class NamedOut(Out):
-    name: str
+class AboutOut(Out):
+    label: Annotated[str | None, Field(description="What it is called.")] = None
+    aliases: list[str] = []
+    description: str | None = None
+
+
+class NamedOut(AboutOut):
+    name: Annotated[str, Field(description="Its id.")]
+    kind: str | None = None
     facts: Annotated[int, Field(description="In how many it stands.")]
     new: Annotated[bool, Field(description="Whether it came after the model was trained.")]
+
+
+class DescribedOut(Out):
+    moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
+    changed: Annotated[int, Field(description="Of how many something else is said now.")]
+    unchanged: int
+    unknown: Annotated[list[str], Field(description="Ids that no fact has, which were left out.")]
+
+
+class KindOut(Out):
+    kind: str
+    entities: int
+
+
+class KindsOut(Out):
+    kinds: Annotated[list[KindOut], Field(description="The most frequent first.")]
 
 
 class EntitiesOut(Out):
@@ -193,8 +227,9 @@ class EntitiesOut(Out):
     more: bool
 
 
-class RelationOut(Out):
-    name: str
+class RelationOut(AboutOut):
+    name: Annotated[str, Field(description="Its id.")]
+    inverse: Annotated[str | None, Field(description="What it is called from the tail to the head.")] = None
     usable: Annotated[bool, Field(description="Whether the model can be asked for it.")]
     facts: int
 

@@ -5,9 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
+from hmem.graph.triples import PARTS
 from hmem.knowledge.explanation import Reason, Reasons
 from hmem.knowledge.results import Question
-from hmem.serve.context import TheService, failures
+from hmem.serve.context import BRIEF, TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import AboutIn, ExplainIn, PredictIn, QuestionIn, ScoreIn
 from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, ReasonOut, ScoreOut, SimilarOut
@@ -19,7 +20,7 @@ ASKING = failures("unknown_name", "no_facts", "not_trained")
 router = APIRouter(tags=["questions"])
 
 
-@router.post("/predict", responses=ASKING)
+@router.post("/predict", **BRIEF, responses=ASKING)
 async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> PredictOut:
     """The best answers to a question, or to several at once.
 
@@ -37,36 +38,43 @@ async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> Pr
     ]
     answers = await service.predict(questions)
     results = [{"query": query, "answers": found} for query, found in zip(asked, answers, strict=True)]
-    return PredictOut.model_validate({"results": results})
+    labels = service.name_index.labels_of(each.names for found in answers for each in found)
+    return PredictOut.model_validate({"results": results, "labels": labels})
 
 
-@router.post("/score", responses=ASKING)
+@router.post("/score", **BRIEF, responses=ASKING)
 async def score(service: TheService, body: ScoreIn) -> ScoreOut:
     """How likely given facts are, each as if it were not stored."""
     facts = [(head, relation, tail) for head, relation, tail in body.facts]
-    return ScoreOut.model_validate({"results": await service.ask(lambda now: now.judge(facts, body.direction))})
+    found = await service.ask(lambda now: now.judge(facts, body.direction))
+    labels = service.name_index.labels_of(each.names for each in found)
+    return ScoreOut.model_validate({"results": found, "labels": labels})
 
 
-@router.post("/missing", responses=ASKING)
+@router.post("/missing", **BRIEF, responses=ASKING)
 async def missing(service: TheService, body: AboutIn) -> MissingOut:
     """The likeliest facts about an entity that are not stored, over all relations and both directions."""
     found = await service.ask(lambda now: now.missing(body.entity, body.k))
-    return MissingOut.model_validate({"entity": body.entity, "facts": found})
+    labels = service.name_index.labels_of(each.names for each in found)
+    return MissingOut.model_validate({"entity": body.entity, "facts": found, "labels": labels})
 
 
-@router.post("/similar", responses=ASKING)
+@router.post("/similar", **BRIEF, responses=ASKING)
 async def similar(service: TheService, body: AboutIn) -> SimilarOut:
     """The entities whose vectors are most like that of this one."""
     found = await service.ask(lambda now: now.similar(body.entity, body.k))
-    return SimilarOut.model_validate({"entity": body.entity, "similar": found})
+    labels = service.name_index.labels(each.entity for each in found)
+    return SimilarOut.model_validate({"entity": body.entity, "similar": found, "labels": labels})
 
 
-@router.post("/explain", responses=ASKING)
+@router.post("/explain", **BRIEF, responses=ASKING)
 async def explain(service: TheService, body: ExplainIn) -> ExplainOut:
     """Why a fact is likely or not: the stored facts that speak for it, and how much each contributes."""
     found = await service.ask(lambda now: now.explain(body.head, body.relation, body.tail, body.direction))
-    asked, lines = body.model_dump(exclude={"k"}), lines_of(found, body.k)
-    return ExplainOut.model_validate({**asked, **found.summary(), "lines": lines})
+    fact = dict(zip(PARTS, found.fact, strict=True))
+    labels = service.name_index.labels_of([found.fact, *(each for reason in found for each in reason.facts)])
+    about = {**fact, "direction": body.direction, **found.summary(), "labels": labels}
+    return ExplainOut.model_validate({**about, "lines": lines_of(found, body.k)})
 
 
 def lines_of(found: Reasons, k: int) -> list[ReasonOut]:

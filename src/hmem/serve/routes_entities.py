@@ -4,15 +4,19 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
 
-from hmem.graph.names import unknown_name
+from hmem.graph.descriptions import Description
 from hmem.knowledge.base import facts_of
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import NAME, Limit, TheService, failures
-from hmem.serve.requests import EndOf
-from hmem.serve.responses import EntitiesOut, NamedOut, NeighborsOut
+from hmem.serve.context import BRIEF, NAME, Limit, TheService, failures
+from hmem.serve.name_index import Named
+from hmem.serve.requests import DescriptionsIn, EndOf
+from hmem.serve.responses import DescribedOut, EntitiesOut, KindOut, KindsOut, NamedOut, NeighborsOut
+from hmem.serve.routes_facts import check_write
+from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME
 
 MOST_NEIGHBORS = 10_000  # facts of an entity that are looked at
@@ -20,7 +24,7 @@ MOST_NEIGHBORS = 10_000  # facts of an entity that are looked at
 router = APIRouter(tags=["graph"])
 
 
-@router.get("/entities", responses=failures())
+@router.get("/entities", **BRIEF, responses=failures())
 async def find_entities(
     service: TheService,
     search: Annotated[
@@ -28,20 +32,44 @@ async def find_entities(
     ] = "",
     limit: Limit = 20,
 ) -> EntitiesOut:
-    """Find entities by the beginning of their name or of a word in it, by any part, or by likeness.
+    """Find entities by the beginning of their id, label or an alias, or of a word in it, by any part or by likeness.
+
+    Those whose description has the words come last.
 
     Without anything typed, those with the most facts.
     """
     found = await service.read(lambda: service.name_index.entities(search, limit + 1))
-    some = [NamedOut(name=each.name, facts=each.facts, new=service.model.is_new(each.name)) for each in found[:limit]]
-    return EntitiesOut(entities=some, more=len(found) > limit)
+    return EntitiesOut(entities=[_named(service, each) for each in found[:limit]], more=len(found) > limit)
 
 
-@router.get("/neighbours", include_in_schema=False)  # as it was called before
-@router.get("/neighbors", responses=failures("unknown_name", "not_trained"))
+@router.get("/entity", **BRIEF, responses=failures("unknown_name"))
+async def show_entity(service: TheService, name: Annotated[str, NAME]) -> NamedOut:
+    """What is known of an entity besides its facts: its label, aliases, kind and description."""
+    index = service.name_index
+    return _named(service, await service.read(lambda: index.describe(index.find("entity", name))))
+
+
+@router.get("/kinds", responses=failures())
+async def list_kinds(service: TheService) -> KindsOut:
+    """The kinds of entities, and how many there are of each."""
+    found = await service.read(service.store.naming.kinds)
+    return KindsOut(kinds=[KindOut(kind=kind, entities=number) for kind, number in found.items()])
+
+
+@router.post("/entities", dependencies=[Depends(check_write)], responses=failures("unauthorized", "writes_off"))
+async def describe_entities(request: Request, service: TheService, body: DescriptionsIn) -> DescribedOut:
+    """Say what entities and relations are called and what they are, all in one write; aliases add up."""
+    rows = [Description(**{**each.model_dump(), "aliases": tuple(each.aliases)}) for each in body.entities]
+    written = await service.write(lambda store: store.naming.describe_all(rows, source=body.source))
+    request.app.state.news.look()
+    return DescribedOut.model_validate(written)
+
+
+@router.get("/neighbours", **BRIEF, include_in_schema=False)  # as it was called before
+@router.get("/neighbors", **BRIEF, responses=failures("unknown_name", "not_trained"))
 async def list_neighbors(
     service: TheService,
-    entity: Annotated[str, NAME],
+    name: Annotated[str, Query(alias="entity", min_length=1, max_length=LONGEST_NAME)],
     relation: Annotated[str | None, NAME] = None,
     direction: EndOf = "tail",
     limit: Limit = 100,
@@ -53,19 +81,27 @@ async def list_neighbors(
     """
 
     def look(store: Store, weights: Mapping[Names3, float], most: int) -> NeighborsOut:
+        asked = service.model.saved is not None and name in service.model.saved.vocab.entities
+        entity = name if asked else service.name_index.find("entity", name)
         total = service.name_index.facts_of(entity)
-        if total is None and (service.model.saved is None or entity not in service.model.saved.vocab.entities):
-            raise unknown_name("entity", entity)
         facts = [] if total is None else facts_of(store, entity, most)
         facts.sort(key=lambda fact: -weights.get(fact.names, -1.0))  # without weights, they stay as they are
         shown = [{**asdict(fact), "weight": weights.get(fact.names)} for fact in facts[:limit]]
         lines = [{**fact, "role": "head" if fact["head"] == entity else "tail"} for fact in shown]
         about = {"entity": entity, "new": service.model.is_new(entity), "total": total or 0}
-        return NeighborsOut.model_validate({**about, "facts": lines})
+        labels = service.name_index.labels_of(fact.names for fact in facts[:limit])
+        return NeighborsOut.model_validate({**about, "facts": lines, "labels": labels})
 
     if relation is None:
         return await service.read(lambda: look(service.store, {}, limit))
     asked = relation
     return await service.ask(
-        lambda now: look(now.live.store, now.memory_weights(entity, asked, direction), MOST_NEIGHBORS)
+        lambda now: look(now.live.store, now.memory_weights(name, asked, direction), MOST_NEIGHBORS)
+    )
+
+
+def _named(service: Service, each: Named) -> NamedOut:
+    said = {} if each.said is None else asdict(each.said)
+    return NamedOut.model_validate(
+        {**said, "name": each.name, "facts": each.facts, "new": service.model.is_new(each.name)}
     )

@@ -2,14 +2,16 @@
 
 import hmac
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from hmem.graph.triples import PARTS
+from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import StoredFact, Written
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import NAME, Limit, TheService, failures
+from hmem.serve.context import BRIEF, NAME, Limit, TheService, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn
 from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut
@@ -42,7 +44,7 @@ def check_write(request: Request, shown: Shown) -> None:
         raise ApiError("unauthorized", "a write needs the token of this server, as `Authorization: Bearer TOKEN`")
 
 
-@router.get("/facts", responses=failures("unknown_name"))
+@router.get("/facts", **BRIEF, responses=failures("unknown_name"))
 async def list_facts(
     service: TheService,
     head: NameQuery = None,
@@ -62,33 +64,35 @@ async def list_facts(
     when = None if as_of is None else parse_time(as_of)
 
     def look() -> list[StoredFact]:
-        _check(service, head, relation, tail)
-        store = service.store
-        return list(store.listing(head=head, relation=relation, tail=tail, as_of=when, limit=limit + 1, offset=offset))
+        chosen: dict[str, Any] = dict(zip(PARTS, _found(service, head, relation, tail), strict=True))
+        return list(service.store.listing(**chosen, as_of=when, limit=limit + 1, offset=offset))
 
-    found = await service.read(look)
-    return FactsOut.model_validate({"facts": found[:limit], "more": len(found) > limit})
+    return FactsOut.model_validate(_listed(service, await service.read(look), limit))
 
 
-@router.get("/history", responses=failures("unknown_name"))
+@router.get("/history", **BRIEF, responses=failures("unknown_name"))
 async def list_history(
     service: TheService, head: NameQuery = None, relation: NameQuery = None, tail: NameQuery = None, limit: Limit = 100
 ) -> HistoryOut:
     """All that ever happened to the facts with these names, removed ones too: what changed last comes first."""
 
     def look() -> list[StoredFact]:
-        _check(service, head, relation, tail)
-        return service.store.history(head=head, relation=relation, tail=tail, limit=limit + 1)
+        chosen: dict[str, Any] = dict(zip(PARTS, _found(service, head, relation, tail), strict=True))
+        return service.store.history(**chosen, limit=limit + 1)
 
-    found = await service.read(look)
-    return HistoryOut.model_validate({"facts": found[:limit], "more": len(found) > limit})
+    return HistoryOut.model_validate(_listed(service, await service.read(look), limit))
 
 
 @router.post("/facts", status_code=201, dependencies=[Depends(check_write)], responses=WRITING)
 async def add_facts(request: Request, service: TheService, body: FactsIn) -> AddedOut:
-    """Store facts, all in one write. The next answer uses them; names that are new make new entities."""
-    confidences = [fact.confidence for fact in body.facts]
-    written = await service.write(lambda store: store.add(body.names, source=body.source, confidence=confidences))
+    """Store facts, all in one write. The next answer uses them.
+
+    Each name is an id, a label or an alias, or that of a new entity.
+    """
+    confidence = [fact.confidence for fact in body.facts]
+    written = await service.write(
+        lambda store: store.add(body.names, source=body.source, confidence=confidence, by_label=True)
+    )
     request.app.state.news.look()
     return AddedOut(moment=written.moment, added=len(written.changed), unchanged=written.unchanged)
 
@@ -101,7 +105,7 @@ async def remove_facts(request: Request, service: TheService, body: FactsIn) -> 
 
     def write(store: Store) -> Written:
         for fact in body.names:
-            _check(service, *fact)
+            _found(service, *fact)
         return store.remove(body.names, source=body.source)
 
     written = await service.write(write)
@@ -123,8 +127,15 @@ def parse_time(text: str) -> datetime | int:
         ) from None
 
 
-def _check(service: Service, head: str | None, relation: str | None, tail: str | None) -> None:
-    """Unknown names are found here, where looking for similar ones is cheap."""
-    for kind, name in (("entity", head), ("relation", relation), ("entity", tail)):
-        if name is not None:
-            service.name_index.check(kind, name)
+def _found(service: Service, *fact: str | None) -> list[str | None]:
+    """Names by their ids. Unknown ones are found here, where looking for similar ones is cheap."""
+    kinds: tuple[Kind, ...] = ("entity", "relation", "entity")
+    find = service.name_index.find
+    return [None if name is None else find(kind, name) for kind, name in zip(kinds, fact, strict=True)]
+
+
+def _listed(service: Service, found: list[StoredFact], limit: int) -> dict[str, object]:
+    """Facts as a response lists them, with their labels."""
+    some = found[:limit]
+    labels = service.name_index.labels_of(each.names for each in some)
+    return {"facts": some, "more": len(found) > limit, "labels": labels}

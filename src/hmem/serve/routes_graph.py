@@ -1,13 +1,14 @@
 """What is in the knowledge base: the whole, its model and its relations."""
 
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter
 
 from hmem.evaluation.metrics import ALIASES
 from hmem.knowledge.session import Session
-from hmem.serve.context import TheService, failures
-from hmem.serve.responses import AttachedOut, GraphOut, MetricsOut, ModelOut, RelationOut, RelationsOut
+from hmem.serve.context import BRIEF, TheService, failures
+from hmem.serve.responses import AttachedOut, GraphOut, MetricsOut, ModelOut, RelationsOut
 from hmem.serve.service import Service
 
 router = APIRouter(tags=["graph"])
@@ -39,13 +40,16 @@ async def describe_model(service: TheService) -> ModelOut:
     return await service.ask(_describe)
 
 
-@router.get("/relations", responses=failures())
+@router.get("/relations", **BRIEF, responses=failures())
 async def list_relations(service: TheService) -> RelationsOut:
     """All relations; whether those can be asked for that came after the model was trained depends on its kind."""
     model = service.model
     found = await service.read(service.name_index.relations)
-    listed = [RelationOut(name=each.name, usable=model.can_use(each.name), facts=each.facts) for each in found]
-    return RelationsOut(relations=listed)
+    listed = [
+        {**({} if each.said is None else asdict(each.said)), **asdict(each), "usable": model.can_use(each.name)}
+        for each in found
+    ]
+    return RelationsOut.model_validate({"relations": listed})
 
 
 def _attached(service: Service) -> AttachedOut:

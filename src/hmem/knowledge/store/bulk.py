@@ -15,7 +15,7 @@ from hmem.errors import DataError
 from hmem.graph.triples import PARTS, Triples, first_occurrences, is_among
 from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
 from hmem.knowledge.store.records import Written
-from hmem.knowledge.store.schema import INDEXES
+from hmem.knowledge.store.schema import FACT_INDEXES
 from hmem.knowledge.store.validation import check_confidences, check_count, check_name
 from hmem.knowledge.store.write import INSERT_FACT, new_moment
 
@@ -137,10 +137,10 @@ class _Rows:
         new = self.select(~is_among(self.facts, triples(self.db)))
         if not len(new.facts):
             return new.facts, last_moment(self.db)
-        for name in INDEXES:
+        for name in FACT_INDEXES:
             self.db.execute(f"DROP INDEX {name}")
         moment = new._insert(source)
-        for statement in INDEXES.values():
+        for statement in FACT_INDEXES.values():
             self.db.execute(statement)
         return new.facts, moment
 

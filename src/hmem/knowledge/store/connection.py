@@ -14,7 +14,8 @@ from pathlib import Path
 from hmem import sqlite_files
 from hmem.errors import Hint, StoreError
 from hmem.knowledge.store.errors import damage, explained, refuse_what_is_no_store
-from hmem.knowledge.store.schema import migrate, refuse_other_files
+from hmem.knowledge.store.migrate import migrate
+from hmem.knowledge.store.schema import read_as_present, refuse_other_files
 
 BUSY_SECONDS = 60.0  # how long a write waits for that of another process, which may be an import of millions
 CACHE_MIB = 64
@@ -210,16 +211,18 @@ def _moved(path: Path) -> StoreError:
 def _prepare(connection: RegisteredConnection, path: Path, read_only: bool) -> None:
     for setting in SETTINGS:
         connection.execute(setting)
-    refuse_other_files(connection, path, read_only)  # which waits for a process that is replacing the file
+    refuse_other_files(connection, path)  # which waits for a process that is replacing the file
     if sqlite_files.file_id(path) != connection.registration.file:
         raise _moved(path)
     _refuse_half_a_page(connection, path)
-    if not read_only:
+    if read_only:
+        read_as_present(connection, path)
+    else:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             problem = "{path} lies where SQLite cannot keep a write-ahead log"
             raise StoreError(problem, path=path, hint="move it to a local disk")
-        migrate(connection, path)
+        migrate(connection, path, connect)
     connection.execute("SELECT max(id) FROM moment").fetchone()  # bad damage is reported now, not at the first use
 
 

@@ -10,6 +10,7 @@ from hmem.knowledge.store.records import to_microseconds
 
 CLOCKS_DIFFER = 24 * 3600 * 1_000_000  # microseconds by which two computers may disagree about the time
 MOST_LINES = 20  # of one kind; a badly damaged file has thousands
+NUMBERED_FROM_1 = ("fact", "moment", "entity_text", "relation_text")
 SOUND_ROWS = {
     "entity": "typeof(name) = 'text'",
     "relation": "typeof(name) = 'text'",
@@ -18,7 +19,18 @@ SOUND_ROWS = {
     " AND typeof(source) IN ('text', 'null')",
     "fact": "typeof(head) = 'integer' AND typeof(relation) = 'integer' AND typeof(tail) = 'integer'"
     " AND typeof(added) = 'integer' AND typeof(removed) IN ('integer', 'null')"
-    " AND typeof(confidence) IN ('real', 'null')",
+    " AND typeof(confidence) IN ('real', 'null') AND typeof(probability) IN ('real', 'null')"
+    " AND typeof(valid_from) IN ('integer', 'null') AND typeof(valid_until) IN ('integer', 'null')"
+    " AND typeof(inferred_by) IN ('text', 'null')",
+    **{
+        f"{kind}_text": f"typeof({kind}) = 'integer' AND field IN ({fields}) AND typeof(text) = 'text'"
+        " AND typeof(folded) IN ('text', 'null') AND typeof(added) = 'integer'"
+        " AND typeof(removed) IN ('integer', 'null')"
+        for kind, fields in (
+            ("entity", "'label', 'alias', 'kind', 'description'"),
+            ("relation", "'label', 'alias', 'inverse', 'description'"),
+        )
+    },
 }
 # What is counted, and must be nothing. The table of facts itself is read, not the index that should keep each once.
 COUNTED = {
@@ -27,10 +39,19 @@ COUNTED = {
     "facts that stand after facts that came later": """
         SELECT count(*) FROM fact AS one JOIN fact AS next ON next.id = one.id + 1 WHERE next.added < one.added""",
     "facts that are stored twice": """
-        SELECT count(*) FROM (SELECT 1 FROM fact NOT INDEXED WHERE removed IS NULL
+        SELECT count(*) FROM (SELECT 1 FROM main.fact NOT INDEXED WHERE removed IS NULL
         GROUP BY head, relation, tail HAVING count(*) > 1)""",
     "facts with a confidence outside 0 to 1, or removed before they were added": """
         SELECT count(*) FROM fact WHERE confidence NOT BETWEEN 0 AND 1 OR removed <= added""",
+    "facts with a probability that nobody inferred, or that end before they begin": """
+        SELECT count(*) FROM fact WHERE (probability IS NULL) != (inferred_by IS NULL)
+        OR probability NOT BETWEEN 0 AND 1 OR valid_until < valid_from""",
+    **{
+        f"{kind} descriptions of which one thing is said twice": f"""
+        SELECT count(*) FROM (SELECT 1 FROM {kind}_text WHERE removed IS NULL AND field != 'alias'
+        GROUP BY {kind}, field HAVING count(*) > 1)"""
+        for kind in ("entity", "relation")
+    },
     **{
         f"rows of {table} with values of a wrong kind": f"SELECT count(*) FROM {table} WHERE NOT ({condition})"
         for table, condition in SOUND_ROWS.items()  # SQLite lets every column hold anything
@@ -60,13 +81,15 @@ def _identity(db: sqlite3.Connection) -> Iterator[str]:
     (application,) = db.execute("PRAGMA application_id").fetchone()
     if application != schema.APPLICATION_ID:
         yield f"the application id is {application}, not that of hmem ({schema.APPLICATION_ID})"
-    if schema.version_of(db) != schema.VERSION:
-        yield f"the schema is {schema.version_of(db)}, this hmem works with {schema.VERSION}"
+    version = schema.version_of(db)
+    if version != schema.VERSION and version not in schema.READING:  # an older one that is read as it is
+        yield f"the schema is {version}, this hmem works with {schema.VERSION}"
 
 
 def _indexes(db: sqlite3.Connection) -> Iterator[str]:
     present = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
-    yield from (f"the index {name} is missing" for name in schema.INDEXES if name not in present)
+    expected = schema.INDEXES if schema.version_of(db) == schema.VERSION else schema.FACT_INDEXES
+    yield from (f"the index {name} is missing" for name in expected if name not in present)
 
 
 def _references(db: sqlite3.Connection) -> Iterator[str]:
@@ -75,7 +98,7 @@ def _references(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _numbering(db: sqlite3.Connection) -> Iterator[str]:
-    for table, first in (("entity", 0), ("relation", 0), ("fact", 1), ("moment", 1)):
+    for table, first in (("entity", 0), ("relation", 0), *((name, 1) for name in NUMBERED_FROM_1)):
         rows, low, high = db.execute(f"SELECT count(*), min(id), max(id) FROM {table}").fetchone()
         if rows and (low != first or high != first + rows - 1):
             yield f"{rows:,} rows of {table} are numbered {low} to {high}; expected {first} to {first + rows - 1}"

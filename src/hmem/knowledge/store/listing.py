@@ -8,8 +8,9 @@ from typing import Any
 
 from hmem.graph.triples import Triples
 from hmem.knowledge.store.errors import damage
-from hmem.knowledge.store.read import id_of, last_fact
+from hmem.knowledge.store.read import last_fact
 from hmem.knowledge.store.records import StoredFact, to_time
+from hmem.knowledge.store.texts import id_of
 from hmem.knowledge.store.validation import check_name
 
 PAGE = 4096
@@ -39,7 +40,7 @@ class Pattern:
 
     @classmethod
     def find(cls, db: sqlite3.Connection, head: str | None, relation: str | None, tail: str | None) -> "Pattern":
-        """The same by name; a name that is not in the file is an UnknownNameError."""
+        """The same by id, label or alias; a name that is not in the file is an UnknownNameError."""
         return cls(
             None if head is None else id_of(db, "entity", check_name("head", head)),
             None if relation is None else id_of(db, "relation", check_name("relation", relation)),

@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 
-from hmem.graph.names import Names
 from hmem.graph.triples import Triples, as_triples, is_among
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
@@ -52,12 +51,6 @@ def names(db: sqlite3.Connection, kind: Kind, start: int = 0) -> list[str]:
 def find_id(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
     found = db.execute(f"SELECT id FROM {kind} WHERE name = ?", (name,)).fetchone()
     return None if found is None else int(found[0])
-
-
-def id_of(db: sqlite3.Connection, kind: Kind, name: str) -> int:
-    """The id of a name, or an UnknownNameError with the closest ones."""
-    found = find_id(db, kind, name)
-    return Names(kind, names(db, kind)).id_of(name) if found is None else found
 
 
 def triples(db: sqlite3.Connection, moment: int | None = None) -> Triples:
@@ -106,10 +99,15 @@ def triples_after(db: sqlite3.Connection, fact: int) -> Triples:
 
 def last_fact(db: sqlite3.Connection, moment: int | None = None) -> int:
     """The highest number of a fact, or of one added up to `moment`: facts are numbered as they come, so halve."""
-    (last,) = db.execute("SELECT ifnull(max(id), 0) FROM fact").fetchone()
+    return last_row(db, "fact", moment)
+
+
+def last_row(db: sqlite3.Connection, table: str, moment: int | None = None) -> int:
+    """The same of any table whose rows point to the moments that added them."""
+    (last,) = db.execute(f"SELECT ifnull(max(id), 0) FROM {table}").fetchone()
     if moment is None:
         return int(last)
-    return bisect_right(range(1, last + 1), moment, key=lambda fact: _added(db, fact))
+    return bisect_right(range(1, last + 1), moment, key=lambda row: _added(db, table, row))
 
 
 def count(db: sqlite3.Connection) -> dict[str, int]:
@@ -132,8 +130,8 @@ def _at(db: sqlite3.Connection, moment: int) -> int:
     return _number(db.execute("SELECT at FROM moment WHERE id = ?", (moment,)))
 
 
-def _added(db: sqlite3.Connection, fact: int) -> int:
-    return _number(db.execute("SELECT added FROM fact WHERE id >= ? ORDER BY id LIMIT 1", (fact,)))
+def _added(db: sqlite3.Connection, table: str, row: int) -> int:
+    return _number(db.execute(f"SELECT added FROM {table} WHERE id >= ? ORDER BY id LIMIT 1", (row,)))
 
 
 def _number(rows: sqlite3.Cursor) -> int:

@@ -8,7 +8,15 @@ as of moment m" are those with added <= m and no removal up to m.
     moment 2 --- "me" -------+--> fact (wolf, hypernym, dog)   <--+
     moment 3 --- "me" --------------------------------------------+   removed
 
-Entities and relations are numbered from 0, facts and moments from 1, all without gaps and in order of arrival.
+The name of an entity or a relation in the facts is its id, which never changes. What else is said of it is one row of
+`entity_text` or `relation_text` each: its label, its aliases, its kind, a description, how a relation reads the other
+way round. These rows come and go with moments as facts do.
+
+A fact has two times that must not be confused: `added` and `removed` say when the file was told, `valid_from` and
+`valid_until` when the fact held in the world, as whole days since 1970, both included. A fact with `inferred_by` is
+what a model concluded, with its probability; all others were asserted.
+
+Entities and relations are numbered from 0, all other rows from 1, without gaps and in order of arrival.
 """
 
 import sqlite3
@@ -17,7 +25,27 @@ from pathlib import Path
 from hmem.errors import StoreError
 
 APPLICATION_ID = int.from_bytes(b"hmem", "big")
-VERSION = 1
+VERSION = 2
+
+# What was new in version 2, as old files are given it.
+NEW_COLUMNS = (
+    "valid_from INTEGER",
+    "valid_until INTEGER CHECK (valid_until >= valid_from)",
+    "inferred_by TEXT",
+    "probability REAL CHECK (probability BETWEEN 0 AND 1)",
+)
+TEXT_TABLES = tuple(
+    f"""CREATE TABLE {kind}_text (
+        id INTEGER PRIMARY KEY,
+        {kind} INTEGER NOT NULL REFERENCES {kind},
+        field TEXT NOT NULL,
+        text TEXT NOT NULL,
+        folded TEXT,
+        added INTEGER NOT NULL REFERENCES moment,
+        removed INTEGER REFERENCES moment CHECK (removed > added)
+    )"""
+    for kind in ("entity", "relation")
+)
 
 # One index serves uniqueness, listing by head and the history: 0 stands for "not removed", so that a fact can be
 # current only once, while its removed forms differ in the moment of removal.
@@ -32,18 +60,49 @@ TABLES = (
         tail INTEGER NOT NULL REFERENCES entity,
         added INTEGER NOT NULL REFERENCES moment,
         confidence REAL CHECK (confidence BETWEEN 0 AND 1),
-        removed INTEGER REFERENCES moment CHECK (removed > added)
-    )""",
+        removed INTEGER REFERENCES moment CHECK (removed > added),
+        COLUMNS
+    )""".replace("COLUMNS", ",\n        ".join(NEW_COLUMNS)),
+    *TEXT_TABLES,
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
-INDEXES = {
+FACT_INDEXES = {
     "fact_once": "CREATE UNIQUE INDEX fact_once ON fact (head, relation, tail, ifnull(removed, 0))",
     "fact_by_tail": "CREATE INDEX fact_by_tail ON fact (tail, relation)",
     "fact_removed": "CREATE INDEX fact_removed ON fact (removed) WHERE removed IS NOT NULL",
 }
+# Few facts are inferred, so that this index costs others nothing. A text is found by its letters without case.
+NEW_INDEXES = {
+    "fact_inferred": "CREATE INDEX fact_inferred ON fact (inferred_by) WHERE inferred_by IS NOT NULL",
+    **{
+        name: statement
+        for kind in ("entity", "relation")
+        for name, statement in {
+            f"{kind}_text_once": f"CREATE UNIQUE INDEX {kind}_text_once ON {kind}_text"
+            f" ({kind}, field, text, ifnull(removed, 0))",
+            f"{kind}_text_found": f"CREATE INDEX {kind}_text_found ON {kind}_text (folded)"
+            " WHERE folded IS NOT NULL AND removed IS NULL",
+            f"{kind}_text_removed": f"CREATE INDEX {kind}_text_removed ON {kind}_text (removed)"
+            " WHERE removed IS NOT NULL",
+        }.items()
+    },
+}
+INDEXES = {**FACT_INDEXES, **NEW_INDEXES}
 
 # MIGRATIONS[v] are the statements that make a file of schema v one of schema v + 1.
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    1: (*(f"ALTER TABLE fact ADD COLUMN {column}" for column in NEW_COLUMNS), *TEXT_TABLES, *NEW_INDEXES.values()),
+}
+# What makes a file of an older schema look like one of the present to a connection that only reads it: temporary
+# tables, which belong to the connection and not to the file.
+READING: dict[int, tuple[str, ...]] = {
+    1: (
+        "CREATE TEMP VIEW fact AS SELECT *, "
+        + ", ".join(f"NULL AS {column.split()[0]}" for column in NEW_COLUMNS)
+        + " FROM main.fact",
+        *(table.replace("CREATE TABLE", "CREATE TEMP TABLE") for table in TEXT_TABLES),
+    ),
+}
 
 
 def install(connection: sqlite3.Connection) -> None:
@@ -61,42 +120,32 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def refuse_other_files(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
-    """A StoreError if the file is of another application or a later hmem; or of an earlier one, and only to be read."""
+def refuse_other_files(connection: sqlite3.Connection, path: Path) -> None:
+    """A StoreError if the file is of another application or a later hmem."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         raise StoreError("{path} is not a knowledge base of hmem, but a file of something else", path=path)
     version = version_of(connection)
     if version > VERSION:
-        problem, hint = f"this hmem knows up to {VERSION}", "upgrade hmem to use it"
-    elif version < VERSION and read_only:
-        problem, hint = f"this hmem works with {VERSION}", "open it once for writing to bring it up to date"
-    else:
-        return
-    problem = f"{{path}} has schema {version}, {problem}"
-    raise StoreError(problem, path=path, found=version, expected=str(VERSION), hint=hint)
+        problem = f"{{path}} has schema {version}, this hmem knows up to {VERSION}"
+        raise StoreError(problem, path=path, found=version, expected=str(VERSION), hint="upgrade hmem to use it")
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a file to the present schema, one version at a time, each in one transaction.
-
-    Another process may be doing the same, so the version is looked up anew under the lock of each step.
-    """
-    while version_of(connection) < VERSION:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            _step(connection, path)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-
-def _step(connection: sqlite3.Connection, path: Path) -> None:
+def read_as_present(connection: sqlite3.Connection, path: Path) -> None:
+    """Let a connection that only reads see an older file as one of the present schema, with nothing in what is new."""
     version = version_of(connection)
-    if version >= VERSION:
-        return
+    if version < VERSION and version not in READING:
+        problem = f"{{path}} has schema {version}, this hmem works with {VERSION}"
+        hint = "open it once for writing to bring it up to date"
+        raise StoreError(problem, path=path, found=version, expected=str(VERSION), hint=hint)
+    for step in range(version, VERSION):
+        for statement in READING[step]:
+            connection.execute(statement)
+
+
+def step(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a file from its schema to the next, in the transaction that is open."""
+    version = version_of(connection)
     if version not in MIGRATIONS:
         raise StoreError(f"{{path}} has schema {version}, which this hmem cannot bring to {VERSION}", path=path)
     for statement in MIGRATIONS[version]:

@@ -8,13 +8,15 @@
 A write that has returned is on the disk. Several processes may have the file open: writes take turns, reads do not
 wait, and only whole writes are seen. Nothing here needs a model; see `hmem.knowledge.base` for answers.
 
-`Store` is the interface of this package. Behind it: connection (transactions and the lock), schema, read, write, bulk
-(many facts), listing (facts with their history), create, integrity, validation, records (what is handed out), errors.
+`Store` is the interface of this package, and `Store.naming` for labels and descriptions. Behind it: connection
+(transactions and the lock), schema, migrate, read, write, bulk (many facts), listing (facts with their history), texts
+and describe (names), create, describe, integrity, validation, records (what is handed out), errors.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,13 +25,16 @@ import pyarrow as pa
 
 from hmem import sqlite_files
 from hmem.errors import StoreError
+from hmem.graph.descriptions import Description
+from hmem.graph.readers.rdf_descriptions import split_names
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.triples import PARTS, Triples
-from hmem.knowledge.store import bulk, create, integrity, listing, read, write
+from hmem.knowledge.store import bulk, create, describe, integrity, listing, read, write
 from hmem.knowledge.store.bulk import Column, Progress
 from hmem.knowledge.store.connection import Connection, size_of
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.listing import Listing, Pattern
+from hmem.knowledge.store.naming import Naming
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
 from hmem.knowledge.store.validation import check_confidences, check_fact, check_facts, check_name, check_source
 
@@ -50,6 +55,7 @@ class Store:
         """Use `create` or `open` instead."""
         self._connection = connection
         self.path = connection.path
+        self.naming = Naming(connection)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> "Store":
@@ -188,20 +194,28 @@ class Store:
 
     # Changing it
 
-    def add(self, facts: Iterable[Names3], *, source: str | None = None, confidence: Confidence = None) -> Written:
+    def add(
+        self,
+        facts: Iterable[Names3],
+        *,
+        source: str | None = None,
+        confidence: Confidence = None,
+        by_label: bool = False,
+    ) -> Written:
         """Store facts, all in one write; on the disk when this returns.
 
         A fact that is there already stays as it is, with its own source and confidence. `confidence` is one number
-        from 0 to 1 for all, or one for each.
+        from 0 to 1 for all, or one for each. Names are ids; with `by_label` one that is not is looked up among labels
+        and aliases before it becomes a new entity.
         """
         checked = check_facts(facts)
-        if len(checked) >= MANY:
+        if len(checked) >= MANY and not by_label:
             columns = [pa.array(column, pa.string()) for column in zip(*checked, strict=True)]
             return self.add_columns(*columns, source=source, confidence=confidence)
         confidences = check_confidences(confidence, len(checked))
         source = check_source(source)
         with self._connection.writing() as db:
-            return write.add(db, checked, source, confidences)
+            return write.add(db, checked, source, confidences, by_label)
 
     def add_columns(
         self,
@@ -212,8 +226,9 @@ class Store:
         source: str | None = None,
         confidence: object = None,
         progress: Progress | None = None,
+        said: Sequence[Description] = (),
     ) -> Written:
-        """Store the facts of three columns of text, all in one write.
+        """Store the facts of three columns of text, all in one write, with what is `said` of the names in them.
 
         `confidence` may be a column too. `progress` is called now and then with how many facts are done, and of how
         many; an exception it raises undoes the whole write.
@@ -222,11 +237,19 @@ class Store:
         confidences = bulk.check_confidence_column(confidence, len(columns[0]))
         source = check_source(source)
         with self._connection.writing(trusted=True) as db:
-            return bulk.add_columns(db, columns, source, confidences, progress)
+            written = bulk.add_columns(db, columns, source, confidences, progress)
+            if said:
+                written = replace(written, moment=describe.tell_all(db, said, source)[0])
+            return written
 
-    def add_table(self, table: pa.Table, **how: Any) -> Written:
-        """The same for a table with the columns head, relation and tail."""
-        return self.add_columns(*(table.column(part) for part in PARTS), **how)
+    def add_table(self, table: pa.Table, *, languages: Sequence[str] = ("en",), **how: Any) -> Written:
+        """The same for a table with the columns head, relation and tail.
+
+        What an RDF file says by rdfs:label and the like names things and is no fact: it is kept as labels, in the first
+        of `languages` that there is, aliases and descriptions. `rdf:type` is a fact, and the kind as well.
+        """
+        facts, said = split_names(table, languages)
+        return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **how)
 
     def remove(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
         """End facts, all in one write. The file remembers them, and that `source` took them back.

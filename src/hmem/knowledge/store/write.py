@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from hmem.graph.triples import as_triples
 from hmem.knowledge.store.errors import damage
-from hmem.knowledge.store.read import Kind, find_id, id_of, last_moment
+from hmem.knowledge.store.read import Kind, find_id, last_moment
 from hmem.knowledge.store.records import Names3, Written
+from hmem.knowledge.store.texts import id_of, number_of
 
 INSERT_FACT = "INSERT INTO fact (head, relation, tail, added, confidence) VALUES (?, ?, ?, ?, ?)"
 CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
@@ -27,12 +28,16 @@ def new_moment(db: sqlite3.Connection, source: str | None) -> int:
 
 
 def add(
-    db: sqlite3.Connection, facts: Sequence[Names3], source: str | None, confidences: Sequence[float | None]
+    db: sqlite3.Connection,
+    facts: Sequence[Names3],
+    source: str | None,
+    confidences: Sequence[float | None],
+    by_label: bool,
 ) -> Written:
     """Store those facts that are not there; what is there already keeps its source, time and confidence."""
     moment = last_moment(db)
     changed: list[tuple[int, int, int]] = []
-    entities, relations = _Numbering(db, "entity"), _Numbering(db, "relation")
+    entities, relations = _Numbering(db, "entity", by_label), _Numbering(db, "relation", by_label)
     for (head, relation, tail), confidence in zip(facts, confidences, strict=True):
         fact = entities.number(head), relations.number(relation), entities.number(tail)
         if _is_current(db, fact):
@@ -71,8 +76,8 @@ def set_meta(db: sqlite3.Connection, values: dict[str, str | None]) -> None:
 class _Numbering:
     """The ids of the names in one write, and which of them are new."""
 
-    def __init__(self, db: sqlite3.Connection, kind: Kind) -> None:
-        self._db, self._kind = db, kind
+    def __init__(self, db: sqlite3.Connection, kind: Kind, by_label: bool) -> None:
+        self._db, self._kind, self._find = db, kind, number_of if by_label else find_id
         self._seen: dict[str, int] = {}
         self.new: list[str] = []
 
@@ -80,7 +85,7 @@ class _Numbering:
         """The id of a name; a new one takes the next. It cannot stay without a fact, since its fact is new too."""
         number = self._seen.get(name)
         if number is None:
-            number = find_id(self._db, self._kind, name)
+            number = self._find(self._db, self._kind, name)
             if number is None:
                 (number,) = self._db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {self._kind}").fetchone()
                 self._db.execute(f"INSERT INTO {self._kind} (id, name) VALUES (?, ?)", (number, name))

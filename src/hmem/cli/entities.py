@@ -1,0 +1,130 @@
+"""`hmem entities`: what the entities and relations of a knowledge base are called, and what they are."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hmem.cli import options, output, transfer
+from hmem.cli.names import shown
+
+app = typer.Typer(
+    help="Labels, aliases, kinds and descriptions of entities and relations: import, show, change them.",
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="An entity by its id, its label or an alias.")]
+IsRelation = Annotated[bool, typer.Option("--relation", help="NAME is a relation.")]
+
+
+@app.command("import")
+def import_(
+    kb: options.KnowledgeBase,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="TSV, CSV or Parquet with a heading such as id, label, kind; or RDF."),
+    ],
+    columns: Annotated[
+        str | None,
+        typer.Option(help="What the columns are where there is no heading: id,label,,kind skips the third."),
+    ] = None,
+    language: options.Languages = options.ENGLISH,
+    source: options.Source = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Read labels, aliases, kinds and descriptions. What is said of an id that no fact has is left out.
+
+    The columns of a table are any of id, label, kind, description, aliases (with | between them) and inverse, which is
+    what a relation is called the other way round. Without a heading a row is an id, its label, and its aliases.
+    """
+    from hmem.graph.readers.entities import read_entities
+
+    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
+    read = [read_entities(file.expanduser(), columns=chosen, languages=options.languages(language)) for file in files]
+    lines = []
+    with transfer.open_store(kb) as store:
+        for file, rows in zip(files, read, strict=True):
+            done = store.naming.describe_all(rows, source=file.name if source is None else source)
+            lines.append(
+                {
+                    "file": file.name,
+                    "read": len(rows),
+                    "changed": done.changed,
+                    "unchanged": done.unchanged,
+                    "unknown": len(done.unknown),
+                }
+            )
+    if output.written(json_path, {"files": lines}):
+        return
+    for line in lines:
+        said = f"{line['changed']:,} described, {line['unchanged']:,} as before"
+        left = f", {line['unknown']:,} left out, which no fact has" if line["unknown"] else ""
+        output.say(f"{line['file']}: {said}{left}")
+
+
+@app.command()
+def show(
+    kb: options.KnowledgeBase, name: Name, relation: IsRelation = False, json_path: options.AnswerJson = None
+) -> None:
+    """What is known of an entity or a relation besides its facts."""
+    from dataclasses import asdict
+
+    from hmem.cli.names import Finder
+
+    with transfer.open_store(kb, read_only=True) as store:
+        find = Finder(store)
+        found = store.naming.description(
+            "relation" if relation else "entity", find.relation(name) if relation else find.entity(name)
+        )
+    if output.written(json_path, asdict(found)):
+        return
+    rows = {
+        "id": found.id,
+        "label": found.label,
+        "aliases": ", ".join(found.aliases),
+        "kind": found.kind,
+        "inverse": found.inverse,
+        "description": found.description,
+    }
+    output.show(output.facts({word: output.one_line(text) for word, text in rows.items() if text}))
+
+
+@app.command()
+def describe(
+    kb: options.KnowledgeBase,
+    name: Name,
+    relation: IsRelation = False,
+    label: Annotated[str | None, typer.Option(help="What it is called.")] = None,
+    alias: Annotated[list[str] | None, typer.Option(help="What else it is called; may be given several times.")] = None,
+    kind: Annotated[str | None, typer.Option(help="What an entity is.")] = None,
+    description: Annotated[str | None, typer.Option(help="A sentence about it.")] = None,
+    inverse: Annotated[str | None, typer.Option(help="What a relation is called from the tail to the head.")] = None,
+    source: options.Source = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Say what an entity or a relation is called and what it is, in the place of what was said; "" for nothing."""
+    from hmem.cli.names import Finder
+
+    with transfer.open_store(kb) as store:
+        find = Finder(store)
+        name = find.relation(name) if relation else find.entity(name)
+        said = {"label": label, "kind": kind, "description": description, "inverse": inverse}
+        aliases = None if not alias else [each for each in alias if each]
+        store.naming.describe("relation" if relation else "entity", name, source=source, aliases=aliases, **said)
+    show(kb, name, relation, json_path)
+
+
+@app.command()
+def kinds(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
+    """The kinds of entities, and how many there are of each."""
+    with transfer.open_store(kb, read_only=True) as store:
+        found = store.naming.kinds()
+    if output.written(json_path, found):
+        return
+    if not found:
+        output.note(f"{kb} has no kinds; hmem entities import {kb} FILE reads them from a table with a column kind")
+        return
+    table = output.table(["kind"], ["entities"])
+    for kind, number in found.items():
+        table.add_row(shown(kind), output.count(number))
+    output.show(table)

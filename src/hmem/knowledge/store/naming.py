@@ -1,0 +1,123 @@
+"""The names of what is stored: `store.naming` finds entities and relations by id, label or alias, and describes them.
+
+The id of an entity is its name in the facts, and never changes. Everything else may: each change is a moment of the
+file like any other, and nothing that was ever said is lost.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hmem.errors import DataError
+from hmem.graph.descriptions import Description, Labels, joined
+from hmem.knowledge.store import describe, texts
+from hmem.knowledge.store.connection import Connection
+from hmem.knowledge.store.read import Kind
+from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.validation import check_name, check_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What a write of descriptions did."""
+
+    moment: int  # the last moment of the file if nothing changed
+    changed: int  # entities and relations of which something else is said now
+    unchanged: int
+    unknown: list[str]  # ids that no fact has, which were left out
+
+
+class Naming:
+    """Labels, aliases, kinds and descriptions of the entities and relations of a store, each method one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    # Finding
+
+    def find(self, kind: Kind, name: str) -> str:
+        """The id of what has this name: that id, or else this label, or else this alias; without case at last.
+
+        A name that nothing has is an UnknownNameError, one that several have an AmbiguousNameError.
+        """
+        with self._connection.reading() as db:
+            number = texts.id_of(db, kind, check_name(kind, name))
+            return texts.description(db, kind, number).id
+
+    def get(self, kind: Kind, name: str) -> str | None:
+        """The same, and None for a name that nothing has."""
+        with self._connection.reading() as db:
+            number = texts.number_of(db, kind, name)
+            return None if number is None else texts.description(db, kind, number).id
+
+    def called(self, kind: Kind) -> list[str]:
+        """All labels and aliases."""
+        with self._connection.reading() as db:
+            return texts.called(db, kind)
+
+    # What is said
+
+    def description(self, kind: Kind, name: str) -> Description:
+        """All that is said of an entity or a relation, found as `find` does."""
+        with self._connection.reading() as db:
+            return texts.description(db, kind, texts.id_of(db, kind, check_name(kind, name)))
+
+    def labels(self, entities: Iterable[str] = (), relations: Iterable[str] = ()) -> Labels:
+        """The labels of those that have one which differs from the id."""
+        with self._connection.reading() as db:
+            return Labels(texts.labels(db, "entity", entities), texts.labels(db, "relation", relations))
+
+    def labels_of(self, facts: Iterable[Names3]) -> Labels:
+        """The labels of all that some facts name."""
+        named = list(facts)
+        ends = (end for head, _, tail in named for end in (head, tail))
+        return self.labels(ends, (relation for _, relation, _ in named))
+
+    def kinds(self) -> dict[str, int]:
+        """The kinds of entities, and how many there are of each, the most frequent first."""
+        with self._connection.reading() as db:
+            return texts.kinds(db)
+
+    def of_kind(self, kind: str) -> list[str]:
+        """The ids of the entities of a kind, in the order in which they came; case does not count."""
+        with self._connection.reading() as db:
+            return texts.of_kind(db, kind)
+
+    def changed_since(self, kind: Kind, moment: int) -> dict[int, Description]:
+        """What is said now of those of which it was something else at a moment, by number."""
+        with self._connection.reading() as db:
+            numbers = texts.changed_since(db, kind, moment)
+            return dict(zip(numbers, texts.descriptions(db, kind, numbers), strict=True))
+
+    # Saying it
+
+    def describe(
+        self, of: Kind, name: str, /, *, source: str | None = None, **said: str | Sequence[str] | None
+    ) -> bool:
+        """Say what an entity or a relation is: label, aliases, kind, description, and the inverse of a relation.
+
+        What is given takes the place of what was said before, "" or no aliases that of nothing. False if it is so
+        already.
+        """
+        wanted: dict[str, Sequence[str]] = {}
+        for field, value in said.items():
+            if value is None:
+                continue
+            own = "alias" if field == "aliases" else field
+            if own not in describe.FIELDS[of]:
+                raise DataError(f"nothing is said of {'an entity' if of == 'entity' else 'a relation'} by {field!r}")
+            wanted[own] = ([value] if value else []) if isinstance(value, str) else list(value)
+        with self._connection.writing() as db:
+            number = texts.id_of(db, of, check_name(of, name))
+            telling = describe.Telling(db, check_source(source))
+            return sum([telling.set(of, number, field, value) for field, value in wanted.items()]) > 0
+
+    def describe_all(self, rows: Iterable[Description], *, source: str | None = None) -> Described:
+        """Say what is known of many, by id, all in one write: of those that are entities, relations or both.
+
+        What is given takes the place of what was said before; aliases add up.
+        """
+        described = joined(rows)
+        with self._connection.writing() as db:
+            moment, changed, unknown = describe.tell_all(db, described, check_source(source))
+        unchanged = len(described) - changed - len(unknown)
+        return Described(moment=moment, changed=changed, unchanged=unchanged, unknown=unknown)

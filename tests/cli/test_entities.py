@@ -1,0 +1,86 @@
+"""`hmem entities`, and labels in the other commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+FACTS = "Q1\tP1\tQ2\nQ3\tP1\tQ2\nQ3\tP1\tQ4\nQ5\tP1\tQ2\n"
+TABLE = "id\tlabel\tkind\tdescription\taliases\nQ1\twolf\tanimal\tIt howls.\tlobo|Canis lupus\nQ3\tpet\tdog\t\t\n"
+TABLE += "Q4\tpet\tcat\t\t\nP1\teats\t\t\t\nQ9\tnobody\t\t\t\n"
+
+
+@pytest.fixture
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("facts.tsv").write_text(FACTS, encoding="utf-8")
+    Path("entities.tsv").write_text(TABLE, encoding="utf-8")
+    made = command("kb", "create", "a.kb", "--facts", "facts.tsv", "--entities", "entities.tsv")
+    assert "kinds           animal 1, cat 1, dog 1" in made.out
+    return tmp_path / "a.kb"
+
+
+def test_what_is_known_is_shown(named: Path, command: Command) -> None:
+    shown = command("entities", "show", named, "LOBO")
+    assert [line.split(maxsplit=1) for line in shown.out.splitlines()] == [
+        ["id", "Q1"],
+        ["label", "wolf"],
+        ["aliases", "lobo, Canis lupus"],
+        ["kind", "animal"],
+        ["description", "It howls."],
+    ]
+    assert json.loads(command("entities", "show", named, "eats", "--relation", "--json", "-").out)["id"] == "P1"
+    assert "animal" in command("entities", "kinds", named).out
+
+
+def test_importing_says_what_was_left_out(named: Path, command: Command) -> None:
+    assert command("entities", "import", named, "entities.tsv").out == (
+        "entities.tsv: 0 described, 4 as before, 1 left out, which no fact has\n"
+    )
+    Path("more.tsv").write_text("Q2\tx\tmeat\n", encoding="utf-8")
+    assert command("entities", "import", named, "more.tsv", "--columns", "id,,label").out == (
+        "more.tsv: 1 described, 0 as before\n"
+    )
+    assert "label  meat" in command("entities", "show", named, "Q2").out
+
+
+def test_describing_one(named: Path, command: Command) -> None:
+    shown = command("entities", "describe", named, "wolf", "--label", "grey wolf", "--alias", "timber wolf")
+    assert "grey wolf" in shown.out
+    assert "lobo" not in shown.out
+    command("entities", "describe", named, "eats", "--relation", "--inverse", "is eaten by")
+    assert "is eaten by" in command("entities", "show", named, "P1", "--relation").out
+
+
+def test_facts_are_listed_and_changed_by_label(named: Path, command: Command) -> None:
+    listed = command("facts", "list", named, "--head", "canis lupus", "--relation", "eats").out
+    assert "wolf (Q1)" in listed
+    assert " eats " in listed
+    assert command("facts", "add", named, "wolf", "eats", "Q4").out == "added: wolf (Q1) eats pet (Q4)\n"
+    assert command("facts", "remove", named, "wolf", "eats", "Q4").out == "removed: wolf (Q1) eats pet (Q4)\n"
+    assert "wolf (Q1)" in command("facts", "history", named, "wolf").out
+
+
+def test_a_label_that_several_have_asks_which(named: Path, command: Command) -> None:
+    code, out, err = command("facts", "list", named, "--head", "pet")
+    assert (code, out) == (1, "")
+    assert err == 'hmem: "pet" is the name of 2 entities: Q3 (dog), Q4 (cat); say which by its id\n'
+
+
+def test_labels_that_are_nearly_right_are_understood_or_suggested(named: Path, command: Command) -> None:
+    taken = command("facts", "list", named, "--head", "canis_lupus")
+    assert taken.err == 'entity "canis_lupus": taken for Canis lupus\n'
+    assert command("facts", "list", named, "--head", "canis lupo").err.startswith(
+        'hmem: no entity "canis lupo"; did you mean Canis lupus'
+    )
+
+
+def test_answers_show_labels_with_ids_beside(named: Path, command: Command) -> None:
+    asked = command("predict", named, "wolf", "eats", "-k", "3")
+    assert asked.out.startswith("wolf (Q1) eats ?\n")
+    assert "pet (Q4)" in asked.out
+    found = json.loads(command("predict", named, "wolf", "eats", "-k", "3", "--json", "-").out)
+    assert found["question"] == {"head": "Q1", "relation": "P1", "tail": None}
+    assert found["labels"]["entities"]["Q4"] == "pet"
