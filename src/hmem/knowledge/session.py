@@ -27,6 +27,7 @@ from hmem.knowledge.explanation import (
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.missing import missing_facts
 from hmem.knowledge.model_link import ModelLink
+from hmem.knowledge.newcomers import Newcomers
 from hmem.knowledge.predictor import Ids, Predictor, Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.self_calibration import SelfCalibration
@@ -60,6 +61,7 @@ class Session:
         self._calibration = None if calibration is None else Calibration.from_dict(calibration)
         belongs_to_no_graph = len(saved.vocab.relations) == 0
         self._self_calibration = SelfCalibration(saved.model, self.live) if belongs_to_no_graph else None
+        self._newcomers = Newcomers(saved.model, self.live) if belongs_to_no_graph else None
 
     @property
     def calibration(self) -> Calibration | None:
@@ -244,10 +246,15 @@ class Session:
         if calibration is None:
             return [(None, None)] * len(entities)
         missing = calibration.missing(self.live.graph, entities, roles, ranked.lead_log_p, ranked.stored)
-        shown = calibration.probability(ranked.log_p, ranked.leads, missing).tolist()
-        if_missing = calibration.probability(ranked.log_p, ranked.leads).tolist()
+        shown = calibration.probability(ranked.log_p, ranked.leads, missing)
+        if_missing = calibration.probability(ranked.log_p, ranked.leads)
+        for entity, role in set(zip(entities.tolist(), roles.tolist(), strict=True)) if self._newcomers else ():
+            steps = self._newcomers.steps(entity, role)
+            if steps is not None:
+                rows = (entities == entity) & (roles == role)
+                shown[rows] = if_missing[rows] = steps(ranked.log_p[rows])
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
-        both = zip(shown, if_missing, strict=True)
+        both = zip(shown.tolist(), if_missing.tolist(), strict=True)
         none = None, None
         return [none if entity in outgrown else each for entity, each in zip(entities.tolist(), both, strict=True)]
 
