@@ -248,8 +248,8 @@ class Session:
         missing = calibration.missing(self.live.graph, entities, roles, ranked.lead_log_p, ranked.stored)
         shown = calibration.probability(ranked.log_p, ranked.leads, missing)
         if_missing = calibration.probability(ranked.log_p, ranked.leads)
-        for entity, role in set(zip(entities.tolist(), roles.tolist(), strict=True)) if self._newcomers else ():
-            steps = self._newcomers.steps(entity, role)
+        for entity, role in set(zip(entities.tolist(), roles.tolist(), strict=True)):
+            steps = None if self._newcomers is None else self._newcomers.steps(entity, role)
             if steps is not None:
                 rows = (entities == entity) & (roles == role)
                 shown[rows] = if_missing[rows] = steps(ranked.log_p[rows])
