@@ -14,6 +14,7 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.counterfactual import tried, walks_between
 from hmem.knowledge.results import Direction
 from hmem.knowledge.store.records import Names3
+from hmem.model import propagation
 from tests.knowledge.living import RELATIONS, TOY_FACTS, TRAINED
 from tests.knowledge.propagating import KINDS, base_of, save_network
 
@@ -123,3 +124,13 @@ def test_what_no_walk_reaches_has_nothing_to_explain(kb: KnowledgeBase) -> None:
     kb.add("yak.n.01", "part_of", "hay.n.01")
     with pytest.raises(EmptyNeighborhoodError, match="nothing to explain"):
         kb.explain("yak.n.01", "part_of", "dog.n.01")
+
+
+def test_in_a_part_of_a_large_graph_that_has_everything_the_lines_are_the_same(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = kb.explain(*UNSTORED)
+    monkeypatch.setitem(propagation.LARGE, "cpu", 0)
+    found = kb.explain(*UNSTORED)
+    assert [line.facts for line in found] == [line.facts for line in expected]
+    assert [line.without for line in found] == pytest.approx([line.without for line in expected], abs=1e-5)

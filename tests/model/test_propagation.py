@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hmem.config import Config, PropagationConfig
 from hmem.graph.names import Vocabulary
+from hmem.model import propagation
 from hmem.model.checkpoint import Model, load, save
 from hmem.model.propagation import Propagation
 from hmem.model.query import NO_TARGET, Query
@@ -183,3 +184,18 @@ def test_scores_do_not_depend_on_names_without_facts() -> None:
     after = model(Query(query.entity, roles), wider)
     close(after[:, :ENTITIES], before)
     assert (after[:, ENTITIES:] == -torch.inf).all()
+
+
+@every_kind
+def test_a_question_asked_in_a_part_that_has_everything_is_asked_as_ever(
+    roles: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, graph = network(roles), index_of(random_facts(3))
+    asked = every_question()
+    expected = model(asked, graph)
+    monkeypatch.setitem(propagation.LARGE, "cpu", 0)
+    close(model(asked, graph), expected)
+    near = model.nearby(asked.entity[0], graph.links(), most_entities=3)
+    scores = model.scores_nearby(asked.entity[:1], asked.role[:1], near, ENTITIES)
+    assert len(near.nodes) == 3
+    assert set((scores[0] > -torch.inf).nonzero().squeeze(1).tolist()) <= set(near.nodes.tolist())

@@ -2,8 +2,9 @@
 
 Each line is exact by definition: the question is asked again with these facts hidden from it, many questions in
 one batch. Tried are the walks of one to three facts between the asked entity and the answer, those through the least
-connected entities first, and the facts that either of the two has. The effects of single facts do not add up: two may
-say the same, or mean something only together.
+connected entities first, and the facts that either of the two has. In a large graph all are asked in the part of it
+that the question itself is asked in. The effects of single facts do not add up: two may say the same, or mean something
+only together.
 """
 
 from contextlib import ExitStack
@@ -14,8 +15,9 @@ import torch
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.predictor import Predictor, Ranked, unjudged
+from hmem.memory.nearby import Nearby
 from hmem.memory.propagation import Links
-from hmem.model.propagation import Propagation
+from hmem.model.propagation import Propagation, is_large
 
 MOST_WALKS = 12
 MOST_FACTS = 36
@@ -67,14 +69,15 @@ def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, wa
     assert isinstance(model, Propagation)
     assert predictor.links is not None
     links, R = predictor.links.current(), predictor.num_relations
+    near = part_for(model, entity, links)
     facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
     stored = [other for other in live.graph.answers(entity, role).tolist() if other != answer]
     found = unjudged(np.full(len(walks), answer), stored=False)
     itself = [each for each in predictor.itself(entity, role) if each != answer]
 
-    def judge(places: list[int], visible: Links) -> None:
+    def judge(places: list[int], visible: Nearby) -> None:
         asked = torch.full((len(places),), entity, device=model.device)
-        scores = model.scores(asked, torch.full_like(asked, role), visible, unreached=-torch.inf)
+        scores = model.scores_nearby(asked, torch.full_like(asked, role), visible, links.num_entities)
         for row, place in zip(scores, places, strict=True):  # a stored answer is a rival where its fact is hidden
             row[[other for other in stored if predictor.fact(entity, role, other) not in facts[place]]] = -torch.inf
         own = scores[:, answer, None]
@@ -95,14 +98,22 @@ def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, wa
             for each in walks[place]
             for edge in (each, _turned(each, R))
         ]
-        columns = torch.tensor(edges, device=model.device).unbind(1)
-        judge(some, links.withholding(columns[0], columns[1], columns[2], columns[3], len(some)))
+        question, source, via, target = torch.tensor(edges, device=model.device).unbind(1)
+        source, target = near.places(source), near.places(target)
+        inside = (source >= 0) & (target >= 0)
+        question, source, via, target = (each[inside] for each in (question, source, via, target))
+        judge(some, Nearby(near.nodes, near.links.withholding(question, source, via, target, len(some))))
     for place in np.flatnonzero(decide).tolist():  # in a graph of its own, where fewer roles meet
         with ExitStack() as removed:
             for fact in facts[place]:
                 removed.enter_context(live.without(*fact))
-            judge([place], predictor.links.current())
+            judge([place], part_for(model, entity, predictor.links.current()))
     return found
+
+
+def part_for(model: Propagation, entity: int, links: Links) -> Nearby:
+    """What a question about an entity is asked in: the whole graph, or a part of a large one."""
+    return model.nearby(torch.tensor(entity, device=model.device), links) if is_large(links) else Nearby.whole(links)
 
 
 def _edges(graph: Neighborhoods, entity: int) -> list[Edge]:

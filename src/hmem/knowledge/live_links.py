@@ -16,7 +16,7 @@ from jaxtyping import Int
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.live_graph import LiveGraph
-from hmem.memory.propagation import Links, Patch, meetings_of
+from hmem.memory.propagation import Links, Patch, meeting_counts, meetings_of
 
 
 class LiveLinks:
@@ -58,7 +58,7 @@ class LiveLinks:
         )
         self._built = Links(source, role, target, len(graph.offsets) - 1, Q)
         self._changed: dict[int, Int[np.ndarray, " n"]] = {}  # entities whose facts differ, and the roles they now have
-        self._together = together_in(graph)
+        self._together = meeting_counts(source, role, Q).cpu().numpy()
         self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
         self._current = self._built
         self._current.__dict__["meetings"] = self._meetings
@@ -88,14 +88,3 @@ class LiveLinks:
         patch = Patch(torch.from_numpy(targets).to(self.device), row, source, role)
         self._current = self._built.patched(patch, max(graph.num_entities, self._built.num_entities))
         self._current.__dict__["meetings"] = self._meetings
-
-
-def together_in(graph: Neighborhoods) -> Int[np.ndarray, "Q Q"]:
-    """How many entities of the base every two roles lead out of."""
-    pairs = np.unique(graph.owners * graph.num_roles + graph.roles)
-    owner, role = np.divmod(pairs, graph.num_roles)
-    together = np.zeros((graph.num_roles, graph.num_roles), dtype=np.int64)
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    for roles in np.split(role, starts[1:]):
-        together[np.ix_(roles, roles)] += 1
-    return together

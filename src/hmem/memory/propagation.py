@@ -26,7 +26,7 @@ except ImportError:  # no Triton
 EPSILON = 1e-6  # the least variance
 CHUNK = 64  # edges that one program of a GPU sums
 PARTS = 7  # matrices of a step: mean and std, each plain, times and over the degree scale; and the entity's own state
-MOST_CELLS = 20_000_000  # of the table from which the meetings of roles are counted, at a time
+MOST_CELLS = 10_000_000  # meetings of roles that are counted at a time
 FEW = 0.3  # share of the edges up to which only those out of entities that a walk has reached are looked at
 FUSED = (16, 32)  # dimensions that the kernels take
 
@@ -87,8 +87,40 @@ class Patch:
         return nothing.index_add(0, self.row, bound), nothing.index_add(0, self.row, bound * bound)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Beyond:
+    """What the degrees in a part of a graph owe to the rest of it."""
+
+    edges: Float[Tensor, " N"]  # into each entity of the part, from entities that are not in it
+    log_sum: Float[Tensor, ""]  # the logarithms of the degrees of all other entities
+    num_linked: Int[Tensor, ""]  # how many of them have edges
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Orders:
+    """The edges in the orders in which the kernels go through them: by target, by source and by role."""
+
+    by_source: Int[Tensor, " e"]
+    by_role: Int[Tensor, " e"]
+    into: Chunks
+    out_of: Chunks
+    along: Chunks
+    target_by_source: Int[Tensor, " e"]
+    source_by_role: Int[Tensor, " e"]
+    target_by_role: Int[Tensor, " e"]
+
+    @classmethod
+    def of(cls, links: "Links") -> "Orders":
+        by_source, by_role = (torch.argsort(each, stable=True) for each in (links.source, links.role))
+        into = Chunks.of(links.target, links.num_built)
+        out_of = Chunks.of(links.source[by_source], links.num_built)
+        along = Chunks.of(links.role[by_role], links.num_roles + 1)  # the last for edges that are hidden
+        target_by_source, target_by_role = links.target[by_source], links.target[by_role]
+        return cls(by_source, by_role, into, out_of, along, target_by_source, links.source[by_role], target_by_role)
+
+
 class Links:
-    """Every edge of a graph in the orders that a step and its gradient need; both directions of a fact are edges."""
+    """Every edge of a graph, in order of the entity it leads to; both directions of a fact are edges."""
 
     def __init__(
         self, source: Int[Tensor, " e"], role: Int[Tensor, " e"], target: Int[Tensor, " e"], num_entities: int,
@@ -100,17 +132,8 @@ class Links:
         self.source, self.target = source[order].int(), target[order].int()
         self.role = role[order].int()
         self.pair = target[order] * num_entities + source[order]
-        self._by_source = torch.argsort(self.source, stable=True)
-        self._by_role = torch.argsort(self.role, stable=True)
-        self.into, self.out_of, self.along = (
-            Chunks.of(self.target, num_entities),
-            Chunks.of(self.source[self._by_source], num_entities),
-            Chunks.of(self.role[self._by_role], num_roles),
-        )
-        self.target_by_source, self.role_by_source = self.target[self._by_source], self.role[self._by_source]
-        self.source_by_role, self.target_by_role = self.source[self._by_role], self.target[self._by_role]
-        self.role_by_role = self.role[self._by_role]
         self.patch: Patch | None = None
+        self.beyond: Beyond | None = None  # of a part of a graph
         self.degree_built = torch.empty(0)  # without a patch
         self._count()
 
@@ -126,16 +149,34 @@ class Links:
             changed = self.patch.degree  # (T, B) or (T, 1)
             built = pad(self.degree_built, (0, self.num_entities - self.num_built))
             degree = built[:, None].repeat(1, changed.shape[1]).index_copy(0, self.patch.targets, changed)
-        logarithm = (degree + 1).log()
-        self.degree = degree
-        self.scale = logarithm / (logarithm.sum(0) / (degree > 0).sum(0).clamp_min(1)).clamp_min(EPSILON)
         if self.patch is None:
             self.degree_built = degree
+        if self.beyond is not None:
+            degree = degree + (self.beyond.edges if degree.dim() == 1 else self.beyond.edges[:, None])
+        logarithm = (degree + 1).log()
+        log_sum, num_linked = logarithm.sum(0), (degree > 0).sum(0)
+        if self.beyond is not None:
+            log_sum, num_linked = log_sum + self.beyond.log_sum, num_linked + self.beyond.num_linked
+        self.degree, self.log_sum, self.num_linked = degree, log_sum, num_linked
+        self.scale = logarithm / (log_sum / num_linked.clamp_min(1)).clamp_min(EPSILON)
 
     @cached_property
     def bindings(self) -> "Bindings":
         """The edges as sums of rows want them, where there is no kernel of our own."""
         return Bindings(self)
+
+    @cached_property
+    def orders(self) -> Orders:
+        """The edges as the kernels want them; one that is hidden keeps its place."""
+        return Orders.of(self)
+
+    @cached_property
+    def role_by_source(self) -> Int[Tensor, " e"]:
+        return self.role[self.orders.by_source]
+
+    @cached_property
+    def role_by_role(self) -> Int[Tensor, " e"]:
+        return self.role[self.orders.by_role]
 
     @cached_property
     def meetings(self) -> "Links":
@@ -144,24 +185,32 @@ class Links:
         Both lead out of it; the first leads to where the second leads out of, or the other way round; both lead to it;
         and each role that occurs meets its inverse.
         """
-        Q, device = self.num_roles, self.source.device
-        together = torch.zeros(Q, Q, device=device)
-        rows = max(1, MOST_CELLS // Q)
-        for low in range(0, self.num_entities, rows):
-            some = (self.source >= low) & (self.source < low + rows) & (self.role < Q)
-            leads_out = torch.zeros(min(rows, self.num_entities - low), Q, device=device)
-            leads_out[self.source[some].long() - low, self.role[some].long()] = 1
-            together += leads_out.mT @ leads_out
+        seen = self.role < self.num_roles
+        together = meeting_counts(self.source[seen].long(), self.role[seen].long(), self.num_roles)
         return meetings_of(together > 0)
 
     def without(self, hidden: Bool[Tensor, " e"]) -> "Links":
         """The same graph with some edges hidden from all questions, and out of the degrees."""
+        if self.source.is_cuda:
+            self.orders  # noqa: B018  # made once, for all copies
         made = self._copy()
-        made.__dict__.pop("bindings", None)
+        for of_roles in ("bindings", "role_by_source", "role_by_role"):
+            made.__dict__.pop(of_roles, None)
         made.role = self.role.masked_fill(hidden, self.num_roles)
-        made.role_by_source = made.role[self._by_source]
-        made.role_by_role = made.role[self._by_role]
         made._count()
+        return made
+
+    def part(self, nodes: Int[Tensor, " n"]) -> "Links":
+        """Some entities, in order, and all edges between them, numbered by their places; degrees stay what they are."""
+        edges = self.edges_into(nodes)
+        place = torch.searchsorted(nodes, edges.source).clamp_max(len(nodes) - 1)
+        inside = nodes[place] == edges.source
+        made = Links(place[inside], edges.role[inside], edges.row[inside], len(nodes), self.num_roles)
+        degree = self.degree.view(self.num_entities, -1)[nodes, 0]
+        log_sum = self.log_sum.view(-1)[0] - (degree + 1).log().sum()
+        made.beyond = Beyond(degree - made.degree, log_sum, self.num_linked.view(-1)[0] - (degree > 0).sum())
+        made._count()
+        made.__dict__["meetings"] = self.meetings
         return made
 
     def patched(self, patch: Patch, num_entities: int) -> "Links":
@@ -183,8 +232,12 @@ class Links:
         order = torch.argsort(edge)
         place = torch.searchsorted(edge[order], hidden).clamp_max(max(0, len(edge) - 1))
         is_there = edge[order][place] == hidden if len(edge) else torch.zeros_like(hidden, dtype=torch.bool)
+        gone = order[place[is_there]]
+        if num_questions == 1:
+            kept = torch.ones(len(edge), dtype=torch.bool, device=edge.device).index_fill(0, gone, False)
+            return self.patched(Patch(patch.targets, patch.row[kept], patch.source[kept], patch.role[kept]), N)
         keep = torch.ones(len(edge), num_questions, dtype=torch.bool, device=edge.device)
-        keep[order[place[is_there]], question[is_there]] = False
+        keep[gone, question[is_there]] = False
         return self.patched(Patch(patch.targets, patch.row, patch.source, patch.role, keep), N)
 
     def edges_into(self, targets: Int[Tensor, " T"]) -> Patch:
@@ -200,9 +253,11 @@ class Links:
         source, role = self.source[edge].long(), self.role[edge].long()
         if self.patch is not None:
             assert self.patch.keep is None, "edges are withheld from questions once"
-            new = torch.searchsorted(targets, self.patch.targets)[self.patch.row]
+            asked = torch.isin(self.patch.targets, targets)[self.patch.row]
+            new = torch.searchsorted(targets, self.patch.targets)[self.patch.row][asked]
             row, source, role = (
-                torch.cat(each) for each in ((row, new), (source, self.patch.source), (role, self.patch.role))
+                torch.cat(each)
+                for each in ((row, new), (source, self.patch.source[asked]), (role, self.patch.role[asked]))
             )
             order = torch.argsort(row, stable=True)
             row, source, role = row[order], source[order], role[order]
@@ -220,6 +275,26 @@ class Links:
         made = object.__new__(Links)
         made.__dict__.update(self.__dict__)
         return made
+
+
+def meeting_counts(owner: Int[Tensor, " e"], role: Int[Tensor, " e"], num_roles: int) -> Int[Tensor, "Q Q"]:
+    """How many entities every two roles lead out of, given all edges by owner and role."""
+    pairs = torch.unique(owner * num_roles + role)
+    owner, role = pairs.div(num_roles, rounding_mode="floor"), pairs % num_roles
+    _, beside = torch.unique_consecutive(owner, return_counts=True)  # roles of each owner
+    first = (beside.cumsum(0) - beside).repeat_interleave(beside)  # where those of the same owner begin
+    beside = beside.repeat_interleave(beside)
+    counts = owner.new_zeros(num_roles**2)
+    ends = beside.cumsum(0)
+    low = 0
+    while low < len(role):
+        done = int(ends[low - 1]) if low else 0
+        high = max(low + 1, int(torch.searchsorted(ends, done + MOST_CELLS, right=True)))
+        which = torch.repeat_interleave(torch.arange(low, high, device=role.device), beside[low:high])
+        other = torch.arange(len(which), device=role.device) + (first - (ends - beside - done))[which]
+        counts += torch.bincount(role[which] * num_roles + role[other], minlength=num_roles**2)
+        low = high
+    return counts.view(num_roles, num_roles)
 
 
 def meetings_of(together: Bool[Tensor, "Q Q"]) -> Links:

@@ -250,7 +250,7 @@ class FusedStep(torch.autograd.Function):
         K, low = B * D, LOW
         states, roles, start = (each.to(low).contiguous() for each in (states, roles, start))
         mean, std, out = (torch.empty_like(states) for _ in range(3))
-        into = links.into
+        into = links.orders.into
         hub_sums = torch.zeros(2, max(1, len(into.hubs)), K, device=states.device)
         columns = triton.cdiv(K, BLOCK)
         _superpose[(len(into.start), columns)](
@@ -291,10 +291,11 @@ class FusedStep(torch.autograd.Function):
         each = torch.arange(B, device=states.device)
         of_start = of_sum[asked, each].float() + 2 * start.float() * of_squares[asked, each].float()
         columns = triton.cdiv(K, BLOCK)
-        out_of, along = links.out_of, links.along
+        orders = links.orders
+        out_of, along = orders.out_of, orders.along
         hub_sums = torch.zeros(max(1, len(out_of.hubs)), K, device=states.device)
         _states_backward[(len(out_of.start), columns)](
-            states, roles, of_sum, of_squares, links.target_by_source, links.role_by_source, out_of.start, out_of.stop,
+            states, roles, of_sum, of_squares, orders.target_by_source, links.role_by_source, out_of.start, out_of.stop,
             out_of.node, out_of.slot, of_states, hub_sums, K, BLOCK,
         )  # fmt: skip
         if len(out_of.hubs):
@@ -302,7 +303,7 @@ class FusedStep(torch.autograd.Function):
             of_states[hubs] = (of_states[hubs].float() + hub_sums.view(-1, B, D)).to(of_states.dtype)
         of_roles = torch.zeros(len(roles), K, device=states.device)
         _roles_backward[(len(along.start), columns)](
-            states, roles, of_sum, of_squares, links.source_by_role, links.target_by_role, links.role_by_role,
+            states, roles, of_sum, of_squares, orders.source_by_role, orders.target_by_role, links.role_by_role,
             along.start, along.stop, along.node, of_roles, K, len(roles) - 1, BLOCK,
         )  # fmt: skip
         return of_states, of_roles.view_as(roles), of_start, of_mixing, of_bias, of_gain, of_shift, None, None

@@ -7,6 +7,7 @@ table holds what one graph's roles have of their own, and is zero for relations 
 """
 
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from hmem.config import PropagationConfig
+from hmem.memory.nearby import Nearby, most_visited
 from hmem.memory.propagation import PARTS, Links, Reached, Step, is_fused, sparse_step, step
 from hmem.model.index import Index
 from hmem.model.query import NO_TARGET, Query, mirrored
@@ -23,6 +25,9 @@ MEETINGS = 5  # ways in which two roles meet; see `Links.meetings`
 MOST_STATES = 100_000_000  # numbers of one pass on a GPU in which nothing is learned
 MOST_KEPT = 60_000_000  # numbers of computed role vectors that are kept
 AT_ONCE = 64  # roles whose vectors are computed in one pass
+LARGE = {"cpu": 1_000_000, "cuda": 50_000_000}  # edges of a graph beyond which a question is asked in a part of it
+MOST_ENTITIES = 10_000  # of that part
+MOST_EDGES = 1_000_000  # that these entities have, inside or out of it
 
 RoleVectors = tuple[
     Float[Tensor, "B D"], list[Float[Tensor, "Q B D"]]
@@ -138,20 +143,19 @@ class ComputedRoles(nn.Module):
 
 
 class KeptRoles:
-    """Computed role vectors that are kept, so that each role is asked for once while weights and graph stay."""
+    """Computed role vectors that are kept, so that a role is asked for once while weights and graph stay.
+
+    Where there is no room for those of all roles, it is the latest that are kept.
+    """
 
     def __init__(self, computed: ComputedRoles, num_roles: int) -> None:
-        steps, dim = len(computed.maps), len(computed.start)
         self.computed, self.version = computed, _version(computed)
-        blank = computed.start.detach().new_zeros
-        self.asked, self.vectors = blank(num_roles, dim), [blank(num_roles, num_roles, dim) for _ in range(steps)]
-        self.is_there = torch.zeros(num_roles, dtype=torch.bool, device=computed.start.device)
+        self.most = max(AT_ONCE, MOST_KEPT // (num_roles * len(computed.start) * len(computed.maps)))
+        self.kept: OrderedDict[int, tuple[Float[Tensor, " D"], Float[Tensor, "Q steps D"]]] = OrderedDict()
 
     @classmethod
-    def of(cls, computed: ComputedRoles, links: Links) -> "KeptRoles | None":
-        """Those of a graph of roles, if there is room for them."""
-        if links.num_roles**2 * len(computed.maps) * len(computed.start) > MOST_KEPT:
-            return None
+    def of(cls, computed: ComputedRoles, links: Links) -> "KeptRoles":
+        """Those of a graph of roles."""
         beside = links.meetings.__dict__
         kept = beside.get("kept")
         if not isinstance(kept, cls) or kept.computed is not computed or kept.version != _version(computed):
@@ -160,13 +164,25 @@ class KeptRoles:
 
     @torch.no_grad()
     def get(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
-        missing = torch.unique(role[~self.is_there[role]])
-        for some in torch.split(missing, AT_ONCE):
-            self.asked[some], vectors = self.computed(some, links)
-            for table, rows in zip(self.vectors, vectors, strict=True):
-                table[some] = rows.transpose(0, 1)
-            self.is_there[some] = True
-        return self.asked[role], [table[role].transpose(0, 1) for table in self.vectors]
+        roles = role.tolist()
+        missing = [each for each in dict.fromkeys(roles) if each not in self.kept]
+        for low in range(0, len(missing), AT_ONCE):
+            some = missing[low : low + AT_ONCE]
+            asked, of_steps = self.computed(torch.tensor(some, device=role.device), links)
+            each = (part.clone() for part in torch.stack(of_steps, 1).unbind(2))  # (Q, steps, D) of every role
+            self.kept.update(zip(some, zip(asked, each, strict=True), strict=True))
+        found = [self.kept[each] for each in roles]
+        for each in roles:
+            self.kept.move_to_end(each)
+        while len(self.kept) > self.most:
+            self.kept.popitem(last=False)
+        vectors = torch.stack([each for _, each in found], 1)  # (Q, B, steps, D)
+        return torch.stack([asked for asked, _ in found]), [each.contiguous() for each in vectors.unbind(2)]
+
+
+def is_large(links: Links) -> bool:
+    """Whether a question is asked in a part of the graph."""
+    return len(links.source) > LARGE.get(links.source.device.type, LARGE["cpu"])
 
 
 def _version(module: nn.Module) -> int:
@@ -209,13 +225,33 @@ class Propagation(nn.Module):
 
     def forward(self, query: Query, graph: Index, vectors: object = None) -> Float[Tensor, "B E"]:
         """The score of every entity as an answer; with a target, the fact that gives it is not there."""
+        links = graph.links()
         at_once = 1  # on a CPU a question costs least alone, where it touches few entities
-        if self.device.type == "cuda":
-            at_once = max(1, MOST_STATES // (graph.links().num_entities * self.config.dim))
+        if self.device.type == "cuda" and not is_large(links):
+            at_once = max(1, MOST_STATES // (links.num_entities * self.config.dim))
         if len(query) > at_once:
             parts = [query.part(slice(low, low + at_once)) for low in range(0, len(query), at_once)]
             return torch.cat([self(part, graph) for part in parts])
-        return self.scores(query.entity, query.role, self._visible(query, graph.links()), unreached=-torch.inf)
+        visible = self._visible(query, links)
+        if is_large(links):
+            return self.scores_nearby(
+                query.entity, query.role, self.nearby(query.entity[0], visible), links.num_entities
+            )
+        return self.scores(query.entity, query.role, visible, unreached=-torch.inf)
+
+    def nearby(
+        self, entity: Int[Tensor, ""], links: Links, most_entities: int = MOST_ENTITIES, most_edges: int = MOST_EDGES
+    ) -> Nearby:
+        """The part of a large graph that a question about an entity is asked in."""
+        return Nearby.of(links, most_visited(links, entity, self.config.steps, most_entities, most_edges))
+
+    def scores_nearby(
+        self, entity: Int[Tensor, " B"], role: Int[Tensor, " B"], near: Nearby, num_entities: int
+    ) -> Float[Tensor, "B N"]:
+        """The score of every entity, asked in a part of the graph; −∞ for those outside."""
+        scores = self.scores(near.places(entity), role, near.links, unreached=-torch.inf)
+        nowhere = scores.new_full((len(entity), num_entities), -torch.inf)
+        return nowhere.index_copy(1, near.nodes, scores)
 
     def scores_and_log_alone(
         self, query: Query, graph: Index, vectors: object = None
@@ -250,10 +286,9 @@ class Propagation(nn.Module):
         return vectors
 
     def _computed(self, computed: ComputedRoles, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
-        kept = None
         if not computed.start.requires_grad or not torch.is_grad_enabled():
-            kept = KeptRoles.of(computed, links)
-        found: RoleVectors = computed(role, links) if kept is None else kept.get(role, links)
+            return KeptRoles.of(computed, links).get(role, links)
+        found: RoleVectors = computed(role, links)
         return found
 
     def _visible(self, query: Query, links: Links) -> Links:
