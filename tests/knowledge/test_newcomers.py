@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hmem.evaluation.isotonic import Steps
 from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.newcomers import Slots, usual_number
+from hmem.knowledge.newcomers import Newcomers, Slots, usual_number
 
 TEAMS = {f"team {team}": [f"skill {team} {skill}" for skill in range(8)] for team in range(5)}
 FACTS = [
@@ -34,6 +35,16 @@ def test_of_a_newcomer_more_is_missing_than_of_others(tmp_path: Path) -> None:
         assert (first.probability or 0) < 0.5
         why = kb.explain("newcomer", "can", TEAMS["team 0"][3])
         assert why.probability == pytest.approx(found[TEAMS["team 0"][3]])
+
+
+def test_answers_about_a_newcomer_are_as_likely_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sure = Steps(starts=np.zeros(1), values=np.full(1, 0.77))
+    monkeypatch.setattr(Newcomers, "_calibrate", lambda *_: sure)
+    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
+        kb.add_many(NEW)
+        assert {each.probability for each in kb.predict("newcomer", "can")} == {0.77}
+        assert kb.explain("newcomer", "can", TEAMS["team 0"][3]).probability == 0.77
+        assert 0.77 not in {each.probability for each in kb.predict("worker 0 of team 0", "can")}
 
 
 def test_who_has_as_much_as_others_is_none(tmp_path: Path) -> None:
