@@ -65,6 +65,7 @@ def test_list_says_where_each_dataset_is(run: Run, tmp_path: Path, monkeypatch: 
     shutil.copytree(BUNDLED / "wordnet-mini", tmp_path / "home" / "data" / "Countries" / "S1")
     where = {each["dataset"]: each["where"] for each in json.loads(run("list", "--json", "-").out)}
     assert {name: word for name, word in where.items() if word != "not here"} == {
+        "attack": "bundled",
         "wordnet-mini": "bundled",
         "wordnet-mini-gen": "bundled",
         "UMLS": "HMEM_DATA",

@@ -91,7 +91,14 @@ def test_the_registry_is_complete() -> None:
         "WN18 FB15K WN18RR FB15K-237 WNGen FBGen UMLS Kinship Nations Countries-S1 Countries-S2 Countries-S3 CoDEx-S"
     )
     families = [f"GraIL/{family}_v{version}" for family in ("WN18RR", "fb237", "nell") for version in range(1, 5)]
-    names = [*plain.split(), *families, *[f"{name}_ind" for name in families], "wordnet-mini", "wordnet-mini-gen"]
+    names = [
+        *plain.split(),
+        *families,
+        *[f"{name}_ind" for name in families],
+        "attack",
+        "wordnet-mini",
+        "wordnet-mini-gen",
+    ]
     assert sorted(CATALOG) == sorted(names)
 
 

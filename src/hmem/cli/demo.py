@@ -1,133 +1,179 @@
-"""`hmem demo`: two minutes that show what the library is for."""
+"""`hmem demo`: a minute that shows what the library is for, on a graph that grew every month."""
 
+import re
 import tempfile
 import time
-from collections.abc import Set
-from typing import TYPE_CHECKING, Annotated, Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hmem.cli import options, output
+from hmem.cli import output
 
 if TYPE_CHECKING:
-    from hmem.evaluation.report import Report
-    from hmem.graph.dataset import Dataset
+    from hmem.graph.dated import DatedFact, Newcomer
     from hmem.knowledge.base import KnowledgeBase
+    from hmem.knowledge.explanation import Reasons
     from hmem.knowledge.store.records import Names3
-    from hmem.model.checkpoint import Model
 
-SETTINGS: dict[str, Any] = {
-    "memory": {"entity_dim": 48, "relation_dim": 10, "exact": {"paths": {"per_role": 64, "steps": 3}}},
-    "training": {"batch_size": 256, "negatives": 1000, "validate_every": 4, "validation_queries": 1000},
-}
-PHRASES = {  # how a relation reads, asked for its tail and for its head
-    "_hyponym": ("Which things are a kind of {}?", "What is {} a kind of?"),
-    "_has_part": ("Which parts does {} have?", "What is {} a part of?"),
-    "_part_of": ("What is {} a part of?", "Which parts does {} have?"),
-}
-QUESTIONS = (("canine.n.02", "_hyponym"), ("corvine_bird.n.01", "_hyponym"), ("building.n.01", "_has_part"))
-MOST_REASONS = 3  # of an answer
-TELLING = 0.05  # the least share of an answer's score that is worth telling
-LIKELY = 0.05  # answers below are not worth showing
-UNSEEN = "dire_wolf.n.01"
-NEW_FACTS = ((UNSEEN, "_hypernym", "wolf.n.01"), (UNSEEN, "_has_part", "paw.n.01"))
-NEW_QUESTIONS = ("_hyponym", "_part_of")  # asked for the head: what has it as a kind, as its part?
+FIRST_DAY = "2024-01-01"  # what was known before is there from the start
+ASKED = ("malware", "tool", "group", "campaign")
+GIVEN, TOLD = 3, 5  # techniques that a report names, and answers that count
+SHOWN = ("DarkGate", "INC Ransom", "Lumma Stealer", "Qilin")  # newcomers whose answers are printed
+LIKELY = ((0.0, 0.2), (0.2, 0.3), (0.3, 0.4), (0.4, 1.0))  # probabilities that are counted together
+NEXT = """\
+Ask it yourself:
+  hmem kb create attack.kb --facts attack
+  hmem facts add attack.kb "My malware" uses "Process Hollowing"
+  hmem predict attack.kb "My malware" uses
+  hmem explain attack.kb "My malware" uses "Native API (T1106)"
+Your own graph: hmem kb create mine.kb --facts FILE"""
+
+
+@dataclass
+class Replay:
+    """A knowledge base that is told what became known, and what came of its answers."""
+
+    kb: "KnowledgeBase"
+    kind_of: dict[str, str]
+    known_since: dict[tuple[str, str, str], str]
+    uses: Counter[str] = field(default_factory=Counter)  # how many use each technique, by now
+    outcomes: list[tuple[float, bool]] = field(default_factory=list)  # probability of an answer, and whether right
+    popular: list[bool] = field(default_factory=list)  # whether the most used techniques were right
+    asked: int = 0
+
+    def count(self, facts: "Sequence[DatedFact]") -> None:
+        """Note which techniques are used how often."""
+        self.uses.update(fact.tail for fact in facts if fact.relation == "uses" and self._is_technique(fact.tail))
+
+    def meet(self, newcomer: "Newcomer") -> None:
+        """Three techniques of a newcomer are told; ask for others, and look up what became of the answers."""
+        given, hidden = newcomer.tails[:GIVEN], set(newcomer.tails[GIVEN:])
+        self.kb.add_many([(newcomer.name, "uses", technique) for technique in given], source="report")
+        answers = [each for each in self.kb.predict(newcomer.name, "uses", k=200) if self._is_technique(each.tail)]
+        best = answers[:TOLD]
+        self.outcomes += [(each.probability or 0.0, each.tail in hidden) for each in best]
+        usual = [technique for technique, _ in self.uses.most_common() if technique not in given][:TOLD]
+        self.popular += [technique in hidden for technique in usual]
+        self.asked += 1
+        if newcomer.name in SHOWN:
+            self._show(newcomer, [(each.tail, each.probability) for each in best])
+
+    def _show(self, newcomer: "Newcomer", answers: list[tuple[str, float | None]]) -> None:
+        console, given = output.console(), newcomer.tails[:GIVEN]
+        console.print(f"{month(newcomer.date)}: {newcomer.name}, a new {newcomer.kind}. A report says that it uses")
+        for technique in given:
+            console.print(f"         {plain(technique)}")
+        console.print("  Look for", style="bold")
+        for technique, probability in answers:
+            since = self.known_since.get((newcomer.name, "uses", technique))
+            became = "not reported so far" if since is None else f"right, reported in {month(since)}"
+            console.print(f"  {output.percent(probability):>5}  {plain(technique):<40} {became}")
+            if technique == answers[0][0]:
+                console.print(f"         {why(self.kb.explain(newcomer.name, 'uses', technique))}", style="dim")
+        console.print()
+
+    def _is_technique(self, name: str) -> bool:
+        return self.kind_of.get(name) == "technique"
 
 
 def demo(
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the facts; fewer is quicker and worse.")] = 6,
-    device: options.Device = "cpu",
+    until: Annotated[
+        str, typer.Option(metavar="MONTH", help="The last month that arrives, such as 2024-06.")
+    ] = "2025-12",
 ) -> None:
-    """Train on the bundled graph, compare with the rules, ask questions, then add an unseen entity."""
-    from hmem.graph.registry import load_dataset
+    """Let two years of new malware and hacker groups arrive, and predict what they do from three facts each.
+
+    The graph is MITRE ATT&CK as it was known at the end of 2023. Nothing is trained.
+    """
+    from hmem.graph.dated import dated_facts, kinds, newcomers
     from hmem.knowledge.base import KnowledgeBase
+    from hmem.training.allocation import kept_memory
 
-    started = time.perf_counter()
-    graph, gen = load_dataset("wordnet-mini"), load_dataset("wordnet-mini-gen")
-    console = output.console()
-    console.print(f"A slice of WordNet: {graph.num_entities:,} things, {len(graph.train):,} facts to learn from.")
-    model, reports = _train_and_rank(graph, epochs, device)
-    console.print(f"The same with {len(gen.heldout if gen.heldout is not None else ()):,} things kept out of training.")
-    _, new_reports = _train_and_rank(gen, epochs, device)
-    _show_metrics([*reports, *new_reports])
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(f"{folder}/model")
-        with KnowledgeBase.create(f"{folder}/demo.kb", model=f"{folder}/model", facts=graph) as kb:
-            entities, relations = graph.vocab.entities, graph.vocab.relations
-            facts = [*graph.valid.tolist(), *graph.test.tolist()]
-            held_back = {(entities[head], relations[relation], entities[tail]) for head, relation, tail in facts}
-            for entity, relation in QUESTIONS:
-                _ask(kb, entity, relation, "tail", held_back)
-            _add_unseen_entity(kb)
-    console.print(f"That took {time.perf_counter() - started:.0f} s. Your own graph: hmem train FILE --out DIR")
-
-
-def _train_and_rank(dataset: "Dataset", epochs: int, device: str) -> "tuple[Model, list[Report]]":
-    """A model of the dataset, and its test metrics beside those of the baselines."""
-    from hmem.config import merge
-    from hmem.evaluation.baselines import BASELINES, make_baseline
-    from hmem.runs.evaluate import evaluate
-    from hmem.runs.fit import fit
-
-    with output.training_progress() as show:
-        settings = merge(SETTINGS, {"training": {"epochs": epochs}})
-        model = fit(dataset, "recall", settings=settings, device=device, callbacks=[show])
-    reports = [evaluate(model, dataset, name="hmem recall")]
-    reports += [evaluate(make_baseline(name, dataset, "train"), dataset, name=name) for name in BASELINES]
-    return model, reports
-
-
-def _show_metrics(reports: "list[Report]") -> None:
-    """The test metrics that matter here: what is stored somewhere in the memory, and what is not."""
-    from hmem.evaluation.metrics import ALIASES
-
-    table = output.table(
-        ["test facts about", "model"], ["MRR", "H@1", "H@10", "linked H@1", "unlinked MRR"], title="\nHow well?"
-    )
-    for each in reports:
-        values, linked = each.protocols["all"], each.breakdowns["all"]["linked"]
-        about = "entities kept out of training" if each.dataset.endswith("-gen") else "entities of the graph"
-        numbers = [values[ALIASES[name]] for name in ("mrr", "hits@1", "hits@10")]
-        numbers += [linked["linked"]["hits@1"], linked["unlinked"]["mrr"]]
-        table.add_row(about, each.model, *map(output.decimal, numbers))
-    console = output.console()
-    console.print(table)
+    started, console = time.perf_counter(), output.console()
+    facts, kind_of = dated_facts(), kinds()
+    before = [fact for fact in facts if fact.date < FIRST_DAY]
+    after = [fact for fact in facts if fact.date >= FIRST_DAY and fact.date[:7] <= until]
+    names = {end for fact in before for end in (fact.head, fact.tail)}
+    console.print("MITRE ATT&CK: which malware, tools and hacker groups use which attack techniques.", style="bold")
     console.print(
-        "Every entity is a candidate, other true answers are filtered, ties are shared. Linked: the answer already\n"
-        "stands somewhere in the entity's memory, so rules can copy it; unlinked answers have to be completed.\n"
+        f"A knowledge base of what was known at the end of 2023: {len(before):,} facts about {len(names):,} things.\n"
+        "Nothing is trained: the model that comes with hmem answers. Then 2024 and 2025 arrive as they did. A report\n"
+        "names three techniques of malware that nobody has seen before: which others should you look for?\n"
     )
+    found = newcomers(facts, kind_of, "uses", "technique", FIRST_DAY, f"{until}-31")
+    asked = [each for each in found if each.kind in ASKED and len(each.tails) > GIVEN]
+    with tempfile.TemporaryDirectory() as folder, kept_memory():
+        path = f"{folder}/attack.kb"
+        with KnowledgeBase.create(path, facts=[fact.names for fact in before], source="ATT&CK") as kb:
+            replay = Replay(kb, kind_of, {fact.names: fact.date for fact in facts})
+            replay.count(before)
+            for now, arrived in by_month(after):
+                for newcomer in (each for each in asked if each.date[:7] == now):
+                    replay.meet(newcomer)
+                kb.add_many([fact.names for fact in arrived], source=f"ATT&CK of {now}")
+                replay.count(arrived)
+    _summarize(replay)
+    console.print(f"That took {time.perf_counter() - started:.0f} s. {NEXT}")
 
 
-def _ask(
-    kb: "KnowledgeBase", entity: str, relation: str, direction: options.DirectionName, held_back: "Set[Names3]"
-) -> None:
-    """What is stored, what is likely besides, and why."""
-    console, (head, tail) = output.console(), (entity, None) if direction == "tail" else (None, entity)
-    stored = sorted(getattr(fact, direction) for fact in kb.store.listing(head=head, relation=relation, tail=tail))
-    likely = [each for each in kb.predict(entity, relation, 3, direction=direction) if (each.probability or 0) > LIKELY]
-    console.print(PHRASES[relation][direction == "head"].format(entity), style="bold")
-    if stored:
-        console.print(f"  stored  {', '.join(stored)}")
-    for each in likely:
-        why, is_true = kb.explain(*each.names, direction=direction), each.names in held_back
-        total = why.total or 1.0
-        reasons = [reason for reason in why if reason.contribution > TELLING * total][:MOST_REASONS]
-        held = "  (true: a held-back fact says so)" if is_true else ""
-        console.print(f"  {output.percent(each.probability):>5}   {getattr(each, direction)}{held}")
-        for reason in reasons:
-            console.print(f"          {reason.contribution / total:.0%} from {reason.text}", style="dim")
-    if not likely:
-        console.print(f"  nothing {'else ' if stored else ''}above {LIKELY:.0%}", style="dim")
-    console.print()
+def by_month(facts: "Sequence[DatedFact]") -> "Iterator[tuple[str, list[DatedFact]]]":
+    for now, some in groupby(facts, key=lambda fact: fact.date[:7]):
+        yield now, list(some)
 
 
-def _add_unseen_entity(kb: "KnowledgeBase") -> None:
-    """Add an entity with two facts and ask about it at once; nothing is trained."""
+def why(reasons: "Reasons") -> str:
+    """Others that use the answer and share a technique with the newcomer: the one that matters most."""
+    walks = [[fact[0] for fact in each.facts[1:]] + [each.facts[0][2]] for each in reasons if is_example(each.facts)]
+    others = list(dict.fromkeys(other for other, _, shared in walks if shared == walks[0][-1]))[:3]
+    if not others:
+        return f"because it {reasons[0].text}"
+    use = "uses" if len(others) == 1 else "use"
+    return f"because {listed(others)} {use} it, and {plain(walks[0][-1])} too"
+
+
+def is_example(facts: "Sequence[Names3]") -> bool:
+    """Whether these are: the newcomer uses a technique, another uses it, that other uses the answer."""
+    return len(facts) == 3 and facts[0][1:] == facts[1][1:] and facts[1][0] == facts[2][0]
+
+
+def listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _summarize(replay: Replay) -> None:
     console = output.console()
-    console.print("Now an entity that came after training. Nothing is trained.", style="bold")
-    for fact in NEW_FACTS:
-        kb.add(*fact, source="demo")
-        console.print(f"  added   {' '.join(fact)}")
-    console.print()
-    for relation in NEW_QUESTIONS:
-        _ask(kb, UNSEEN, relation, "head", set())
+    right = sum(is_right for _, is_right in replay.outcomes)
+    table = output.table(["of the five answers given first"], ["answers", "proven right"])
+    table.add_row("hmem, from three facts", output.count(len(replay.outcomes)), f"{share(right, replay.outcomes):.0%}")
+    table.add_row(
+        "what most others use", output.count(len(replay.popular)), f"{share(sum(replay.popular), replay.popular):.0%}"
+    )
+    console.print(f"All {replay.asked} newcomers together, by what was reported until November 2025:", style="bold")
+    output.show(table)
+    table = output.table(["hmem called it"], ["answers", "proven right"])
+    for low, high in LIKELY:
+        some = [is_right for probability, is_right in replay.outcomes if low <= probability < high]
+        if some:
+            said = (
+                f"under {high:.0%} likely" if not low else f"{low:.0%} to {high:.0%}" if high < 1 else f"over {low:.0%}"
+            )
+            table.add_row(said, output.count(len(some)), f"{share(sum(some), some):.0%}")
+    output.show(table)
+
+
+def share(part: int, whole: Sequence[object]) -> float:
+    return part / max(1, len(whole))
+
+
+def month(day: str) -> str:
+    return f"{date.fromisoformat(day):%B %Y}"
+
+
+def plain(technique: str) -> str:
+    """The name without the id behind it."""
+    return re.sub(r" \([A-Z]+[0-9.]+\)$", "", technique)

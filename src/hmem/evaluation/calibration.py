@@ -234,12 +234,12 @@ def marks_of(
     queries = queries_of(dataset, "valid")
     asked = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)  # (entity, role)
     sample = asked if len(asked) <= questions else asked[np.sort(_draw(len(asked), questions, seed))]
-    outcomes = _outcomes(scorer, dataset, sample, depth)
+    outcomes = outcomes_of(scorer, dataset, sample, depth)
     graph = dataset.inference_graph("train")
     counted = count(graph)
     heldout = None if dataset.heldout is None or not np.isin(asked[:, 0], dataset.heldout).all() else dataset.heldout
     others, weights = _others(counted, graph, asked, heldout, slots)
-    found = _outcomes(scorer, dataset, others, 1)
+    found = outcomes_of(scorer, dataset, others, 1)
     lacking, first = outcomes.question[outcomes.leads], outcomes.log_p[outcomes.leads]
     pairs = np.concatenate([sample[lacking], others[found.question]])
     described = describe(counted, graph, pairs[:, 0], pairs[:, 1], np.concatenate([first, found.log_p]))
@@ -298,7 +298,7 @@ def _others(
     return np.stack(np.divmod(np.concatenate(keys), num_roles), axis=1), np.concatenate(weights)
 
 
-def _outcomes(scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int) -> Outcomes:
+def outcomes_of(scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int) -> Outcomes:
     """The best `depth` candidates of each (entity, role) that are not stored, true if validation holds them.
 
     Test facts count as false here, as every fact does that is recorded nowhere yet.

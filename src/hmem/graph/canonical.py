@@ -18,6 +18,7 @@ from hmem.errors import DataError
 from hmem.graph.readers.files import open_file
 
 TRIPLE = "hrt"  # head, relation, tail
+DATED = "hrtd"  # and a date, which then comes first
 NAME = "n"  # one name a line, as in a list of held-out entities
 COMPRESSION = 6  # a third of the time of 9, for 2 % more bytes
 

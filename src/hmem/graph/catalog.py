@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from hmem.graph.canonical import DATED
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
@@ -34,6 +36,7 @@ class Entry:
     source: Source | None = None  # where we can fetch them
     instead: str = ""  # what to do where we cannot
     bundled: bool = False
+    columns: str = "hrt"  # of the files: head, relation, tail, and d for a date
     duplicates: int = 0  # rows of train that repeat an earlier one
 
     @property
@@ -46,6 +49,8 @@ class Entry:
 
 
 WORDNET = "WordNet 3.0 licence"
+ATTACK = "© 2025 The MITRE Corporation; royalty-free, see LICENSE.txt beside the files"
+CUT = "cut out of WordNet 3.0 by tools/build_bundled.py"
 FREEBASE = "CC BY 2.5 (Freebase)"
 MANA = "https://github.com/mana-ysh/knowledge-graph-embeddings/raw/master/dat"
 STARSPACE = "https://dl.fbaipublicfiles.com/starspace"  # as in PyTorch-BigGraph
@@ -56,6 +61,10 @@ GRAIL = "https://raw.githubusercontent.com/kkteru/grail/master/data"
 LALISSE_REPOSITORY = "https://github.com/MatthiasRLalisse/HMemNetworks at commit 654ee244"
 
 MILLER = "G. A. Miller. WordNet: A Lexical Database for English. Communications of the ACM 38(11), 1995."
+STROM = (
+    "B. E. Strom, A. Applebaum, D. P. Miller, K. C. Nickels, A. G. Pennington, C. B. Thomas. "
+    "MITRE ATT&CK: Design and Philosophy. The MITRE Corporation, 2018, revised 2020."
+)
 BORDES = (
     "A. Bordes, N. Usunier, A. García-Durán, J. Weston, O. Yakhnenko. "
     "Translating Embeddings for Modeling Multi-relational Data. NeurIPS 2013."
@@ -127,11 +136,9 @@ def _by_hand(name: str, content: str, recipe: str) -> Entry:
     )
 
 
-def _with_hmem(name: str) -> Entry:
-    origin = "comes with hmem; cut out of WordNet 3.0 by tools/build_bundled.py"
-    return _entry(
-        name, licence=WORDNET, citation=MILLER, origin=origin, instead="install hmem anew: it brings them", bundled=True
-    )
+def _with_hmem(name: str, licence: str, citation: str, made: str, **fields: Any) -> Entry:
+    origin, instead = f"comes with hmem; {made}", "install hmem anew: it brings them"
+    return _entry(name, licence=licence, citation=citation, origin=origin, instead=instead, bundled=True, **fields)
 
 
 def _grail(name: str) -> Entry:
@@ -141,8 +148,9 @@ def _grail(name: str) -> Entry:
 
 
 _ENTRIES = [
-    _with_hmem("wordnet-mini"),
-    _with_hmem("wordnet-mini-gen"),
+    _with_hmem("attack", ATTACK, STROM, "made of ATT&CK 18.1 by tools/build_attack.py", columns=DATED),
+    _with_hmem("wordnet-mini", WORDNET, MILLER, CUT),
+    _with_hmem("wordnet-mini-gen", WORDNET, MILLER, CUT),
     _in_archive("WN18", WORDNET, BORDES, f"{MANA}/wordnet-mlj12.tar.gz", "wordnet-mlj12-{}.txt"),
     _in_archive("FB15K", FREEBASE, BORDES, f"{STARSPACE}/fb15k.tgz", "freebase_mtr100_mte100-{}.txt"),
     _in_archive("WN18RR", f"MIT; content {WORDNET}", DETTMERS, f"{CONVE}/WN18RR.tar.gz"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from hmem.errors import ConfigError, DataError, Hint, UnknownNameError
-from hmem.graph.canonical import NAME, TRIPLE, sha256_of_file
+from hmem.graph.canonical import NAME, sha256_of_file
 from hmem.graph.catalog import CATALOG, Entry
 from hmem.graph.dataset import Dataset, load_facts, load_folder
 from hmem.graph.download import Progress, fetch, where_to_put
@@ -143,7 +143,7 @@ def checksums(entry: Entry, folder: Path) -> dict[str, str]:
     for split in entry.splits:
         file = split_file(folder, split)
         assert file is not None, "locate() has seen all files"
-        sums[split] = sha256_of_file(file, NAME if split == "heldout" else TRIPLE)
+        sums[split] = sha256_of_file(file, NAME if split == "heldout" else entry.columns)
     return sums
 
 

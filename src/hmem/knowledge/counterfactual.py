@@ -73,6 +73,7 @@ def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, wa
     facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
     stored = [other for other in live.graph.answers(entity, role).tolist() if other != answer]
     found = unjudged(np.full(len(walks), answer), stored=False)
+    itself = [each for each in predictor.itself(entity, role) if each != answer]
 
     def judge(places: list[int], visible: Nearby) -> None:
         asked = torch.full((len(places),), entity, device=model.device)
@@ -80,7 +81,9 @@ def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, wa
         for row, place in zip(scores, places, strict=True):  # a stored answer is a rival where its fact is hidden
             predictor.count(row, entity, role, facts[place])
             row[[other for other in stored if predictor.fact(entity, role, other) not in facts[place]]] = -torch.inf
-        log_p, own = scores.log_softmax(1).double().nan_to_num(-np.inf), scores[:, answer, None]
+        own = scores[:, answer, None]
+        log_p = scores.log_softmax(1).double().nan_to_num(-np.inf)
+        scores[:, itself] = log_p[:, itself] = -torch.inf
         found.scores[places], found.log_p[places] = own[:, 0].cpu().numpy(), log_p[:, answer].cpu().numpy()
         found.lead_log_p[places] = log_p.max(1).values.cpu().numpy()
         found.ranks[places] = (1 + (scores > own).sum(1) + (scores == own)[:, :answer].sum(1)).cpu().numpy()

@@ -8,6 +8,7 @@ Changes are applied one by one before each read, whichever process wrote them, a
 a small one. What is indexed depends on the current facts alone, never on how they came about.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -46,6 +47,7 @@ class LiveGraph:
 
     graph: Neighborhoods
     moment: int  # of the last write that has been applied
+    loops: Counter[int]  # how many facts of each relation have the same entity at both ends
     touched: set[int] | None  # the entities whose facts have changed since this was emptied; None for all entities
     _last: int  # the highest number of an entity that has facts
 
@@ -123,6 +125,7 @@ class LiveGraph:
         facts = self.translate(changes.added)
         self.graph = Neighborhoods.build(facts, len(self.entities.names), self.num_relations)
         self._last = int(facts[:, [0, 2]].max()) if len(facts) else -1
+        self.loops = Counter(facts[facts[:, 0] == facts[:, 2], 1].tolist())
         self.touched = None
         self.moment = changes.moment
 
@@ -131,12 +134,12 @@ class LiveGraph:
         self.relations.extend(changes.relations)
 
     def _add(self, head: int, relation: int, tail: int) -> None:
-        self.graph.add(head, relation, tail)
+        self.loops[relation] += self.graph.add(head, relation, tail) and head == tail
         self._last = max(self._last, head, tail)
         self._touch(head, tail)
 
     def _remove(self, head: int, relation: int, tail: int) -> None:
-        self.graph.remove(head, relation, tail)
+        self.loops[relation] -= self.graph.remove(head, relation, tail) and head == tail
         while self._last >= self.num_trained and not self.has_facts(self._last):
             self._last -= 1
         self._touch(head, tail)

@@ -2,7 +2,9 @@
 
 A question is an entity and a role. Its answers are ranked by score, those of equal score by number, and the best k are
 always the first k of that order. An answer that is stored already is no rival to the others; asked for, it is scored
-as if it were not stored, which is how training asks too.
+as if it were not stored, which is how training asks too. In a network that passes messages, whose walks lead back to
+where they began, an entity is no answer to a question about itself, unless some stored fact of the relation has the
+same entity at both ends.
 
 `log_p` is the logarithm of an answer's share among the answers that are not stored, a softmax over the scores. Where a
 model has the exact channel it is `log_alone`: what the facts and paths that speak for an answer say by themselves, if
@@ -88,10 +90,12 @@ class Predictor:
         for place, row, log_alone in self.withheld(entities[asked], roles[asked], targets):
             question = int(asked[place])
             if targets[place] != NO_TARGET:
-                self._judge(old, place - len(stored), row, log_alone, stored[question])
+                alone = self.itself(int(entities[question]), int(roles[question]))
+                self._judge(old, place - len(stored), row, log_alone, stored[question], alone)
             else:
                 row[torch.from_numpy(stored[question].astype(np.int64)).to(row.device)] = -torch.inf
-                new[question] = self._ranked(row, log_alone, k[question])
+                alone = self.itself(int(entities[question]), int(roles[question]))
+                new[question] = self._ranked(row, log_alone, k[question], alone)
         ends = np.cumsum(counts, dtype=np.int64).tolist()
         return [
             merged(new[question], old, slice(end - count, end), k[question]) if count else new[question]
@@ -111,12 +115,12 @@ class Predictor:
         for rows, *found in self.passes(pairs[:, 0], pairs[:, 1]):
             for pair, places, row, log_alone in zip(pairs[rows].tolist(), asked_by[rows], *found, strict=True):
                 for place in places.tolist():
-                    self._judge(judged, place, row, log_alone, self.live.graph.answers(*pair))
+                    self._judge(judged, place, row, log_alone, self.live.graph.answers(*pair), self.itself(*pair))
         old = np.flatnonzero(stored)
         for place, row, log_alone in self.withheld(entities[old], roles[old], answers[old]):
             place = int(old[place])
-            others = self.live.graph.answers(int(entities[place]), int(roles[place]))
-            self._judge(judged, place, row, log_alone, others)
+            pair = int(entities[place]), int(roles[place])
+            self._judge(judged, place, row, log_alone, self.live.graph.answers(*pair), self.itself(*pair))
         return judged
 
     def passes(
@@ -273,17 +277,32 @@ class Predictor:
             return None
         return max(1, most_edges // max(1, int(self.live.graph.degrees(np.array([entity]))[0])))
 
-    def _ranked(self, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], k: int) -> Ranked:
-        """The best of a row in which stored answers are −∞ already."""
+    def itself(self, entity: int, role: int) -> list[int]:
+        """The asked entity, if it cannot be an answer: no fact of the relation has the same entity at both ends."""
+        can_be = self.links is None or self.live.loops[role % self.num_relations] > 0
+        return [] if can_be else [entity]
+
+    def _ranked(
+        self, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], k: int, itself: Sequence[int]
+    ) -> Ranked:
+        """The best of a row in which stored answers are −∞ already; `itself` is none."""
+        total = self._total(row)
+        row[[each for each in itself if each < len(row)]] = -torch.inf
         best = first(row, k)
         scores, alone = (each[best].double().cpu().numpy() for each in (row, log_alone))
         places, stored = np.arange(len(scores)), np.zeros(len(scores), dtype=bool)
-        log_p = alone - self._total(row)
+        log_p = alone - total
         lead = np.repeat(log_p[:1], len(log_p))
         return Ranked(best.cpu().numpy(), scores, log_p, stored, places == 0, 1 + places, lead)
 
     def _judge(
-        self, judged: Ranked, place: int, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], stored: Answers
+        self,
+        judged: Ranked,
+        place: int,
+        row: Float[Tensor, " W"],
+        log_alone: Float[Tensor, " W"],
+        stored: Answers,
+        itself: Sequence[int],
     ) -> None:
         """Write what is to be said of one answer, given the scores of all; the stored ones become −∞ there."""
         answer = int(judged.answers[place])
@@ -294,9 +313,10 @@ class Predictor:
         score = float(row[answer])
         others = stored[(stored != answer) & (stored < len(row))].astype(np.int64)
         row[torch.from_numpy(others).to(row.device)] = -torch.inf
+        total = self._total(row)
+        row[[each for each in itself if each < len(row) and each != answer]] = -torch.inf
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
-        total = self._total(row)
         judged.log_p[place] = float(log_alone[answer]) - total
         judged.lead_log_p[place] = float(log_alone[row.argmax()]) - total
         judged.ranks[place], judged.leads[place] = 1 + better, better == 0

@@ -33,6 +33,7 @@ from hmem.knowledge.explanation import (
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.missing import asked_for, missing_facts
 from hmem.knowledge.model_link import ModelLink
+from hmem.knowledge.newcomers import Newcomers
 from hmem.knowledge.predictor import Ids, Predictor, Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.self_calibration import SelfCalibration
@@ -67,6 +68,7 @@ class Session:
         calibration = saved.metrics.get("calibration")
         self._calibration = None if calibration is None else Calibration.from_dict(calibration)
         self.self_calibration = SelfCalibration(saved.model, self.live, link) if belongs_to_no_graph else None
+        self._newcomers = Newcomers(saved.model, self.live) if belongs_to_no_graph else None
 
     @property
     def calibration(self) -> Calibration | None:
@@ -310,9 +312,14 @@ class Session:
         missing = calibration.missing(graph, entities, roles, ranked.lead_log_p, ranked.stored)
         stored = stored_answers(graph, entities, roles, ranked.stored)
         if_missing = calibration.probability(ranked.log_p, ranked.leads, stored=stored)
-        shown, if_missing = (missing * if_missing).tolist(), if_missing.tolist()
+        shown = missing * if_missing
+        for entity, role in set(zip(entities.tolist(), roles.tolist(), strict=True)):
+            steps = None if self._newcomers is None else self._newcomers.steps(entity, role)
+            if steps is not None:
+                rows = (entities == entity) & (roles == role)
+                shown[rows] = if_missing[rows] = steps(ranked.log_p[rows])
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
-        both = zip(shown, if_missing, strict=True)
+        both = zip(shown.tolist(), if_missing.tolist(), strict=True)
         none = None, None
         return [none if entity in outgrown else each for entity, each in zip(entities.tolist(), both, strict=True)]
 

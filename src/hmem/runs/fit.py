@@ -1,4 +1,4 @@
-"""One way to train, for Python, `hmem train`, `hmem reproduce`, `hmem demo` and the benchmarks.
+"""One way to train, for Python, `hmem train`, `hmem reproduce` and the benchmarks.
 
 fit         names and settings in, a model out
 train_in    the same for a `Plan`, in a folder that no other process is training in

@@ -6,6 +6,7 @@
 | path to .parquet | Parquet |
 | path to .nt, .nq, .ttl, .trig, .rdf, .xml, .owl, .jsonld | RDF (needs `pip install 'hmem[rdf]'`) |
 | path to train2id.txt and the like | OpenKE ids, with entity2id.txt and relation2id.txt beside it |
+| path to .json | a STIX 2 bundle |
 | any of these and .gz, .bz2 or .zst | the same, decompressed |
 | pandas, polars, pyarrow, anything with `__arrow_c_stream__` | a table |
 | networkx DiGraph, MultiDiGraph | one triple per edge |
@@ -30,10 +31,11 @@ from hmem.graph.readers.networkx import NetworkXGraph, read_networkx
 from hmem.graph.readers.openke import is_openke, read_openke
 from hmem.graph.readers.parquet import read_parquet
 from hmem.graph.readers.rdf import RDF_FORMATS, read_rdf
+from hmem.graph.readers.stix import read_stix
 from hmem.graph.readers.text import read_text
 from hmem.graph.readers.tuples import read_tuples
 
-FORMATS = ("tsv", "csv", "txt", "parquet", *RDF_FORMATS, "openke")
+FORMATS = ("tsv", "csv", "txt", "parquet", *RDF_FORMATS, "openke", "stix")
 
 
 def read_table(
@@ -90,13 +92,17 @@ def _read_file(
     if format == "parquet":
         return read_parquet(path, columns)
     _refuse(format, columns=columns)
-    return read_openke(path) if format == "openke" else read_rdf(path, format, iris or "full")
+    if format in ("openke", "stix"):
+        return read_openke(path) if format == "openke" else read_stix(path)
+    return read_rdf(path, format, iris or "full")
 
 
 def _format_of(path: Path) -> str:
     if is_openke(path):
         return "openke"
     suffix = bare_path(path).suffix.lower().removeprefix(".")
+    if suffix == "json":
+        return "stix"
     return suffix if suffix in FORMATS else "txt"
 
 

@@ -1,0 +1,83 @@
+"""Entities that came after the base was made: how likely answers about them are."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hmem.evaluation.isotonic import Steps
+from hmem.knowledge import self_calibration
+from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.newcomers import Newcomers, Slots, usual_number
+
+TEAMS = {f"team {team}": [f"skill {team} {skill}" for skill in range(8)] for team in range(5)}
+FACTS = [
+    (f"worker {person} of {team}", "can", skill)
+    for team, skills in TEAMS.items()
+    for person in range(8)
+    for skill in skills[:7]
+]
+NEW = [("newcomer", "can", skill) for skill in TEAMS["team 0"][:3]]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_calibration, "MOST", self_calibration.LEAST)
+
+
+def test_of_a_newcomer_more_is_missing_than_of_others(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
+        kb.add_many(NEW)
+        found = {each.tail: each.probability or 0 for each in kb.predict("newcomer", "can")}
+        colleagues = [found[skill] for skill in TEAMS["team 0"][3:7]]
+        assert min(colleagues) > 0.5
+        first = kb.predict("worker 0 of team 0", "can")[0]
+        assert (first.probability or 0) < 0.5
+        why = kb.explain("newcomer", "can", TEAMS["team 0"][3])
+        assert why.probability == pytest.approx(found[TEAMS["team 0"][3]])
+
+
+def test_answers_about_a_newcomer_are_as_likely_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sure = Steps(starts=np.zeros(1), values=np.full(1, 0.77))
+    monkeypatch.setattr(Newcomers, "_calibrate", lambda *_: sure)
+    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
+        kb.add_many(NEW)
+        assert {each.probability for each in kb.predict("newcomer", "can")} == {0.77}
+        assert kb.explain("newcomer", "can", TEAMS["team 0"][3]).probability == 0.77
+        assert 0.77 not in {each.probability for each in kb.predict("worker 0 of team 0", "can")}
+
+
+def test_who_has_as_much_as_others_is_none(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
+        kb.add_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][:7]])
+        with kb.session() as session:
+            assert session._newcomers is not None
+            entity, role = session.entity("newcomer"), session.role("can", "tail")
+            assert session._newcomers.steps(entity, role) is None
+            kb.remove_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][2:7]])
+        with kb.session() as session:
+            assert session._newcomers is not None
+            assert session._newcomers.steps(entity, role) is not None
+            assert session._newcomers.steps(0, role) is None  # there from the start
+
+
+def test_all_but_a_few_answers_are_left_out() -> None:
+    facts = np.array([(0, 0, tail) for tail in range(5, 10)] + [(1, 0, 5), (1, 1, 6), (0, 1, 7), (2, 0, 0)])
+    slots = Slots.of(facts, 2, role=2)
+    assert dict(zip(slots.entities.tolist(), slots.counts.tolist(), strict=True)) == {0: 5, 1: 1, 2: 1}
+    hidden = slots.left_out(facts, np.array([0, 1]), 2, alone=False)
+    assert hidden.tolist()[5:] == [False] * 4
+    assert hidden[:5].sum() == 3
+    alone = slots.left_out(facts, np.array([0, 1]), 2, alone=True)
+    assert alone.tolist()[5:] == [False, True, True, True]
+    assert usual_number(facts, 2).tolist() == [1, 1, 1, 1]
+
+
+def test_an_entity_is_no_answer_to_a_question_about_itself(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
+        kb.add_many(NEW)
+        assert "newcomer" not in [each.tail for each in kb.predict("newcomer", "can", k=200)]
+        kb.add("boss", "can", "boss")  # in this relation such facts occur
+        assert "newcomer" in [each.tail for each in kb.predict("newcomer", "can", k=200)]
+        kb.remove("boss", "can", "boss")
+        assert "newcomer" not in [each.tail for each in kb.predict("newcomer", "can", k=200)]
