@@ -58,6 +58,7 @@ def run(command: str, monkeypatch: pytest.MonkeyPatch, shown: str = "") -> str:
     """What a command prints, on standard output and standard error alike; `hmem` runs in this process."""
     from hmem.cli.main import main
 
+    command = re.sub(r"\s+# .*$", "", command)
     if command.startswith("cat "):  # what is shown is the file
         Path(command.removeprefix("cat ")).write_text(shown, encoding="utf-8")
         return shown

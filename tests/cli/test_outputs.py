@@ -24,6 +24,7 @@ LINES = {
     "predict": "zoo.kb dog.n.01 hypernym",
     "explain": "zoo.kb dog.n.01 hypernym canine.n.02",
     "missing": "zoo.kb dog.n.01",
+    "audit": "zoo.kb",
     "similar": "zoo.kb dog.n.01",
     "serve": "zoo.kb",
     "demo": "",
@@ -42,6 +43,10 @@ LINES = {
     "facts history": "zoo.kb",
     "facts import": "zoo.kb facts.tsv",
     "facts export": "zoo.kb OUT.tsv",
+    "entities import": "zoo.kb names.tsv",
+    "entities show": "zoo.kb dog.n.01",
+    "entities describe": "zoo.kb dog.n.01 --label Dog",
+    "entities kinds": "zoo.kb",
     "data list": "",
     "data show": "facts.tsv",
     "data fetch": "toy",
@@ -58,15 +63,24 @@ LINES = {
     "figures traversal": "--data facts.tsv --quick --out OUT",
 }
 # Parameters that say where something is written; by name, or by command and name where others have the same name
-FILES = {"json_path", "facts export file", "kb create kb", "reproduce results", "reproduce baselines"}
+FILES = {
+    "json_path",
+    "missing out",
+    "audit out",
+    "facts export file",
+    "kb create kb",
+    "reproduce results",
+    "reproduce baselines",
+}
 FOLDERS = {"out", "reproduce models", "reproduce figures"}
 # `plot` begins the name of two pictures, which end in .png and .svg
 NO_OUTPUTS = """
-    allow_writes as_of assignments baselines binding breakdowns budget caption columns combine commit confidence
-    config_file data delimiter device direction draws dry_run entity entity_dim epochs everything fact facts file files
-    fine_tune format_ from_kb from_scratch graph graphs group head header heldout host host_name k kb limit log_level
-    minutes model names old_tail overwrite plot port preset protocol quick relation relation_dim resume retrain
-    rows_folder rules sample seed seeds short_names source split steps tail timeout verify weights
+    alias allow_writes as_of assignments baselines binding breakdowns budget caption columns combine commit
+    confidence config_file data delimiter description device direction draws dry_run entities entity entity_dim
+    epochs everything fact facts file files fine_tune format_ from_kb from_scratch graph graphs group having head
+    header heldout host host_name inverse k kb kind label language limit log_level minutes model name names old_tail
+    overwrite plot port preset protocol quick relation relation_dim resume retrain rows_folder rules sample seed
+    seeds short_names source split steps tail timeout until verify weights
 """
 REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
 
@@ -121,7 +135,7 @@ def at_stake(zoo: str, tmp_path: Path) -> Path:
 def test_every_command_is_tried() -> None:
     assert {name for name, _ in commands(typer.main.get_command(app))} == LINES.keys()
     kinds = [kind for _, kind, _ in outputs()]
-    assert (kinds.count("file"), kinds.count("folder")) == (37, 12)
+    assert (kinds.count("file"), kinds.count("folder")) == (44, 12)
 
 
 def test_no_output_of_any_command_replaces_a_base_or_a_model(at_stake: Path, command: Command) -> None:

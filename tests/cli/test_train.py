@@ -312,7 +312,6 @@ def test_ctrl_c_saves_and_says_how_to_go_on(run: Run, monkeypatch: pytest.Monkey
     assert out == "Stopped after 2.0 epochs. The same command with --resume goes on from here.\n"
     assert {path.name for path in Path("model").iterdir()} == {
         "run.json",
-        "facts.safetensors",
         "log.jsonl",
         "training.safetensors",
     }

@@ -41,7 +41,7 @@ TRAIN = ("train", "toy.tsv", *QUICK)
 def on_a_small_disk(folder: Path, *lines: tuple[object, ...]) -> list[tuple[int, list[str]]]:
     """What commands say and end with, each with a limit in bytes before it."""
     given = "".join(json.dumps([limit, *words]) + "\n" for limit, *words in lines)
-    command = [sys.executable, "-c", CHILD]
+    command = [sys.executable, "-B", "-c", CHILD]  # of compiled modules Python would keep halves
     done = subprocess.run(command, cwd=folder, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return [(code, said) for code, said in map(json.loads, done.stdout.splitlines())]

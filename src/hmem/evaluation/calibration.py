@@ -54,7 +54,7 @@ NUMBERS = ("questions", "candidates", "base_rate", "error", "top_error")
 
 
 class Lean(NamedTuple):
-    """What is added to log p where answers are stored already."""
+    """What is taken from log p where answers are stored already."""
 
     filled: float = 0.0  # if any is
     stored: float = 0.0  # times the logarithm of how many, and one
@@ -62,8 +62,8 @@ class Lean(NamedTuple):
     def __call__(self, log_p: Float[np.ndarray, " n"], stored: Int[np.ndarray, " n"] | None) -> Float[np.ndarray, " n"]:
         if stored is None:
             return log_p
-        leaning: Float[np.ndarray, " n"] = log_p + self.filled * (stored > 0) + self.stored * np.log1p(stored)
-        return leaning
+        leaning = self.filled * (stored > 0) + self.stored * np.log1p(stored)
+        return log_p + np.minimum(leaning, 0.0)  # seen in few questions, so nothing becomes likelier by it
 
 
 NO_LEAN = Lean()

@@ -35,11 +35,15 @@ RoleVectors = tuple[
 
 
 class Steps(nn.Module):
-    """The steps of one propagation: what they do with the superposed bindings."""
+    """The steps of one propagation: what they do with the superposed bindings.
+
+    Here and below parameters are scaled in place: on the device `meta`, where a folder is checked, other arithmetic
+    would import half of torch, for a second.
+    """
 
     def __init__(self, dim: int, steps: int) -> None:
         super().__init__()
-        self.mixing = nn.Parameter(torch.randn(steps, PARTS, dim, dim) / math.sqrt(PARTS * dim))
+        self.mixing = nn.Parameter(torch.randn(steps, PARTS, dim, dim).div_(math.sqrt(PARTS * dim)))
         self.bias = nn.Parameter(torch.zeros(steps, dim))
         self.gain = nn.Parameter(torch.ones(steps, dim))
         self.shift = nn.Parameter(torch.zeros(steps, dim))
@@ -88,8 +92,8 @@ class LearnedRoles(nn.Module):
         super().__init__()
         roles = 2 * num_relations
         self.asked = nn.Parameter(torch.randn(roles, dim))
-        self.weight = nn.Parameter(torch.empty(steps, roles, dim, dim).uniform_(-1, 1) / math.sqrt(dim))
-        self.bias = nn.Parameter(torch.empty(steps, roles, 1, dim).uniform_(-1, 1) / math.sqrt(dim))
+        self.weight = nn.Parameter(torch.empty(steps, roles, dim, dim).uniform_(-1, 1).div_(math.sqrt(dim)))
+        self.bias = nn.Parameter(torch.empty(steps, roles, 1, dim).uniform_(-1, 1).div_(math.sqrt(dim)))
 
     def start_from_zero(self) -> None:
         """Begin as if there were no table, where role vectors are computed too."""
@@ -205,7 +209,7 @@ class Propagation(nn.Module):
         if self.computed is not None and self.learned is not None:
             self.learned.start_from_zero()
         self.propagation = Steps(dim, steps)
-        self.of_state = nn.Parameter(torch.empty(dim, 2 * dim).uniform_(-1, 1) / math.sqrt(2 * dim))
+        self.of_state = nn.Parameter(torch.empty(dim, 2 * dim).uniform_(-1, 1).div_(math.sqrt(2 * dim)))
         self.of_asked = nn.Linear(dim, 2 * dim)
         self.score = nn.Linear(2 * dim, 1)
 
