@@ -29,6 +29,7 @@ def percentages(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"(\d+(?:\.\d+)?)%", text)]
 
 
+@pytest.mark.slow
 def test_the_guide_shows_what_the_commands_print(
     trained_guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

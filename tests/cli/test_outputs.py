@@ -138,6 +138,7 @@ def test_every_command_is_tried() -> None:
     assert (kinds.count("file"), kinds.count("folder")) == (44, 12)
 
 
+@pytest.mark.slow
 def test_no_output_of_any_command_replaces_a_base_or_a_model(at_stake: Path, command: Command) -> None:
     before = state(at_stake)
     for name, kind, parameter in outputs():

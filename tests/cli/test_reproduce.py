@@ -179,6 +179,7 @@ def test_baselines_come_from_their_file(run: Run) -> None:
     assert [line["model"] for line in read_lines(Path("second.jsonl"))] == ["TPR", "TPR"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_going_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from hmem.training import loop
 
@@ -252,6 +253,7 @@ def test_quick_runs_everything(run: Run, here: Path) -> None:
     assert len([line for line in lines if "row" in line]) == 2 * len(load_rows())  # without and with the "+"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("graphs")
 @pytest.mark.parametrize(
     ("study", "tables"),
@@ -317,6 +319,7 @@ def test_a_study_waits_for_rows_that_another_process_trains(run: Run, here: Path
     assert "growth on wordnet-mini-gen: not all rows are trained" in " ".join(err.split())
 
 
+@pytest.mark.slow
 def test_runs_from_a_checkout_without_installation(here: Path) -> None:
     """As on a machine that has torch and nothing of ours: only PYTHONPATH says where the package is."""
     source = Path(hmem.__file__).parents[1]

@@ -51,6 +51,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in ("run.json", "log.jsonl")}
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_training_in_one_line_and_leaves_a_whole_model(
     tmp_path: Path,
     toy_model: Path,  # noqa: F811

@@ -37,6 +37,7 @@ class Watch(Callback):
         return self.until is not None and len(self.mrr) >= self.until
 
 
+@pytest.mark.slow
 def test_tensorboard_shows_the_run(toy: Dataset, tmp_path: Path) -> None:
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     watch = Watch()
@@ -49,6 +50,7 @@ def test_tensorboard_shows_the_run(toy: Dataset, tmp_path: Path) -> None:
     assert b'"preset": "recall"' in seen.Tensors("run/text_summary")[0].tensor_proto.string_val[0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 def test_mlflow_keeps_the_run(toy: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow = pytest.importorskip("mlflow")

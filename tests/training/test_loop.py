@@ -163,7 +163,7 @@ def test_training_leaves_the_global_generator_alone(toy: Dataset) -> None:
 
 
 @every_run
-@pytest.mark.parametrize("steps", [0, 1, 3, 4, 8, 9])
+@pytest.mark.parametrize("steps", [0, 4, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 3, 8, 9))])
 def test_an_interrupted_run_goes_on_to_the_same_weights(run: str, steps: int, toy: Dataset, tmp_path: Path) -> None:
     """Stopped before it began, in an epoch, between two, and after the last step of all."""
     config, path = RUNS[run], tmp_path / "state.safetensors"

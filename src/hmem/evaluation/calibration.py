@@ -63,7 +63,8 @@ class Lean(NamedTuple):
         if stored is None:
             return log_p
         leaning = self.filled * (stored > 0) + self.stored * np.log1p(stored)
-        return log_p + np.minimum(leaning, 0.0)  # seen in few questions, so nothing becomes likelier by it
+        less: Float[np.ndarray, " n"] = log_p + np.minimum(leaning, 0.0)  # nothing becomes likelier: it is seen seldom
+        return less
 
 
 NO_LEAN = Lean()

@@ -146,6 +146,7 @@ def test_iris_have_a_meaning_for_rdf_alone(write: Write) -> None:
         ("a.ttl", "<a> <b> <c> .", ":1: not valid Turtle: No scheme found in an absolute IRI"),
         ("a.rdf", "<rdf:RDF", ":1: not valid RDF/XML: unclosed token"),
         ("a.jsonld", "{", ":1: not valid JSON-LD: "),
+        ("a.jsonld", '{"\n@context": {}}', ":1: not valid JSON-LD: '\\n' is not allowed in JSON strings"),
         ("a.jsonld", '{"@context": "http://schema.org/"}', ": not valid JSON-LD: "),
         ("a.nt", "# nothing\n", ": expected triples, found none"),
         ("a.nt", b'<http://a> <http://r> "\xff" .', ":1: not valid N-Triples: Invalid UTF-8"),

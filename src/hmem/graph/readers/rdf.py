@@ -30,6 +30,7 @@ RDF_FORMATS = {
     "jsonld": "JSON_LD",
 }
 _PLACE = re.compile(r"^Parser error (at|between) .*?: ")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # which the parser repeats as they are
 # The random number that pyoxigraph gives to a blank node without label: 128 bits, without leading zeros.
 _MADE_UP = re.compile(r"[a-f][0-9a-f]{19,31}")
 
@@ -59,7 +60,8 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
                     prefixes = dict(parser.prefixes)
             prefixes |= parser.prefixes
         except SyntaxError as error:
-            problem = f"not valid {kind.name}: {_PLACE.sub('', error.msg)}"
+            said = _CONTROL.sub(lambda found: ascii(found[0])[1:-1], _PLACE.sub("", error.msg))
+            problem = f"not valid {kind.name}: {said}"
             raise DataError(problem, path=path, line=error.lineno) from None
         except MemoryError:  # how pyoxigraph says that its buffer is full
             raise DataError(
