@@ -11,7 +11,7 @@ import torch
 
 from hmem.errors import CheckpointError
 from hmem.model import checkpoint
-from hmem.model.checkpoint import ASIDE, load, save
+from hmem.model.checkpoint import ASIDE, FILES, load, save
 from tests.model.problems import memory_of
 from tests.model.test_checkpoint import folder, saved_model
 
@@ -112,3 +112,28 @@ def test_what_a_killed_save_left_is_removed_later(folder: Path) -> None:
     os.utime(old, (0, 0))
     save(folder, saved_model())
     assert (old.exists(), new.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("moved", range(1, 1 + len(FILES)))  # the first is the weights, within the folder aside
+def test_a_save_that_is_killed_while_files_are_moved_in_is_ended_by_the_next_load(
+    folder: Path, moved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = saved_model()
+    with torch.no_grad():
+        memory_of(again.model).embeddings.entity.fill_(7.0)
+
+    def replace(source: Path, target: Path, renamed: Callable[[Path, Path], None] = os.replace) -> None:
+        nonlocal moved
+        moved -= 1
+        if moved < 0:
+            raise SystemExit  # and nothing is cleaned up either
+        renamed(source, target)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(checkpoint.os, "replace", replace)
+        killed.setattr(checkpoint.shutil, "rmtree", lambda *_, **__: None)
+        with pytest.raises(SystemExit):
+            save(folder, again)
+    monkeypatch.setattr(checkpoint, "PATIENCE", 1)
+    assert bool((memory_of(load(folder).model).embeddings.entity == 7.0).all())
+    assert not list(folder.glob(f"{ASIDE}*"))

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -121,10 +121,26 @@ def load(folder: Path, device: torch.device | str = "cpu") -> Model:
         if before == _version(folder) and (before is not None or not any(folder.glob(f"{ASIDE}*"))):
             break
         time.sleep(0.05)
+    if loaded is None and _move_in(folder):
+        return _load(folder, device)
     if loaded is not None:
         return loaded
     assert problem is not None
     raise problem
+
+
+def _move_in(folder: Path) -> bool:
+    """Whether a model was ready aside, whose save was ended by force while its files were moved in; now they are."""
+    if _version(folder) is not None:
+        return False
+    for aside in folder.glob(f"{ASIDE}*"):
+        if (aside / FILES[0]).exists() and all((aside / name).exists() or (folder / name).exists() for name in FILES):
+            for name in reversed(FILES):
+                with suppress(OSError):
+                    os.replace(aside / name, folder / name)
+            shutil.rmtree(aside, ignore_errors=True)
+            return True
+    return False
 
 
 def _version(folder: Path) -> tuple[int, int] | None:
