@@ -130,8 +130,8 @@ def test_a_save_that_is_killed_while_files_are_moved_in_is_ended_by_the_next_loa
         renamed(source, target)
 
     with monkeypatch.context() as killed:
-        killed.setattr(checkpoint.os, "replace", replace)
-        killed.setattr(checkpoint.shutil, "rmtree", lambda *_, **__: None)
+        killed.setattr("hmem.model.checkpoint.os.replace", replace)
+        killed.setattr("hmem.model.checkpoint.shutil.rmtree", lambda *_, **__: None)
         with pytest.raises(SystemExit):
             save(folder, again)
     monkeypatch.setattr(checkpoint, "PATIENCE", 1)
