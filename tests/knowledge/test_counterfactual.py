@@ -120,7 +120,7 @@ def test_what_is_tried_is_named_once(kb: KnowledgeBase) -> None:
     assert sum(len(walk) > 1 for walk in walks) <= counterfactual.MOST_WALKS
 
 
-def test_what_no_walk_reaches_has_nothing_to_explain(kb: KnowledgeBase) -> None:
+def test_what_no_walk_reaches_has_nothing_to_explain(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     kb.add("yak.n.01", "part_of", "hay.n.01")
     told = 'no {}walk of up to 3 stored facts leads from "yak.n.01" to "{}", so nothing speaks for this fact'
     with pytest.raises(EmptyNeighborhoodError) as unlinked:
@@ -129,6 +129,11 @@ def test_what_no_walk_reaches_has_nothing_to_explain(kb: KnowledgeBase) -> None:
     with pytest.raises(EmptyNeighborhoodError) as stored:
         kb.explain("yak.n.01", "part_of", "hay.n.01")
     assert str(stored.value) == told.format("other ", "hay.n.01")
+    monkeypatch.setitem(propagation.LARGE, "cpu", 0)
+    with pytest.raises(
+        EmptyNeighborhoodError, match="stored facts among the 10,000 entities that walks visit most leads"
+    ):
+        kb.explain("yak.n.01", "part_of", "dog.n.01")
 
 
 def test_in_a_part_of_a_large_graph_that_has_everything_the_lines_are_the_same(

@@ -27,7 +27,7 @@ from hmem.knowledge.store.records import Names3
 from hmem.model.explain import Explanation, explain
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
-from hmem.model.propagation import Propagation
+from hmem.model.propagation import MOST_ENTITIES, Propagation, is_large
 from hmem.model.query import Query
 
 
@@ -125,6 +125,8 @@ def _nothing_speaks_for(predictor: Predictor, entity: int, answer: int, stored: 
     asked, other = shown(names[entity]), shown(names[answer])
     if isinstance(model, Propagation):
         walk = f"no {'other ' if stored else ''}walk of up to {model.config.steps} stored facts"
+        if predictor.links is not None and is_large(predictor.links.current()):
+            walk += f" among the {MOST_ENTITIES:,} entities that walks visit most"
         return EmptyNeighborhoodError(f'{walk} leads from "{asked}" to "{other}", so nothing speaks for this fact')
     return EmptyNeighborhoodError(
         f'"{other}" has no {"other " if stored else ""}fact that links it to what the model was trained with, so it '
