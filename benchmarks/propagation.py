@@ -19,6 +19,7 @@ from torch import Tensor
 from hmem.config import Config, from_dict, merge
 from hmem.graph.registry import load_dataset
 from hmem.memory import propagation
+from hmem.memory.edges import Bindings
 from hmem.model.index import FrozenIndex
 from hmem.model.presets import preset
 from hmem.model.propagation import Propagation
@@ -37,7 +38,7 @@ class Scattered:
     """The sums of a step by torch-geometric, in the place of `Superpose`."""
 
     @staticmethod
-    def apply(states: Tensor, roles: Tensor, bindings: propagation.Bindings) -> tuple[Tensor, Tensor]:
+    def apply(states: Tensor, roles: Tensor, bindings: Bindings) -> tuple[Tensor, Tensor]:
         from torch_geometric.utils import scatter
 
         pair, target = bindings.into.indices, bindings.target

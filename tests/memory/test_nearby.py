@@ -2,8 +2,8 @@
 
 import torch
 
+from hmem.memory.links import Links, Patch
 from hmem.memory.nearby import END, Nearby, most_visited, visits_from
-from hmem.memory.propagation import Links, Patch
 from tests.memory.test_propagation import N, R, random_links
 
 PLENTY = 10**9

@@ -9,8 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from hmem.memory import propagation
-from hmem.memory.propagation import EPSILON, Chunks, Links, Patch, Reached, Step, plain_step, sparse_step
+from hmem.memory import edges, propagation
+from hmem.memory.edges import Chunks
+from hmem.memory.links import Links, Patch
+from hmem.memory.propagation import EPSILON, Reached, Step, plain_step, sparse_step
 
 N, R, B, D = 9, 3, 2, 4
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -133,7 +135,7 @@ def test_roles_meet_where_an_entity_has_both() -> None:
 
 
 def test_chunks_cover_every_edge_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(propagation, "CHUNK", 4)
+    monkeypatch.setattr(edges, "CHUNK", 4)
     owners = torch.tensor([0] * 3 + [2] * 9 + [3] * 4)
     chunks = Chunks.of(owners, 5)
     runs = sorted(zip(chunks.start.tolist(), chunks.stop.tolist(), chunks.node.tolist(), strict=True))

@@ -3,7 +3,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from hmem.memory.propagation import Links
+from hmem.memory.links import Links
 from hmem.memory.superpose import Edges
 from hmem.model.implicit import ImplicitMemory
 from hmem.model.query import Query

@@ -10,7 +10,7 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.generated import generated
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
-from hmem.memory.propagation import Links
+from hmem.memory.links import Links
 from hmem.model.propagation import Propagation
 from hmem.training.pretrain import FEWEST, Budget, Questions, Source, mixture, pretrain
 from hmem.training.state import State

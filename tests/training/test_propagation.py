@@ -12,7 +12,7 @@ from hmem.config import PropagationConfig, TrainingConfig
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
-from hmem.memory.propagation import Links
+from hmem.memory.links import Links
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.batches import Batches

@@ -16,7 +16,7 @@ from jaxtyping import Int
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.live_graph import LiveGraph
-from hmem.memory.propagation import Links, Patch, meeting_counts, meetings_of
+from hmem.memory.links import Links, Patch, meeting_counts, meetings_of
 
 
 class LiveLinks:

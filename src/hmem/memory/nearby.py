@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hmem.memory.propagation import Links
+from hmem.memory.links import Links
 
 END = 0.15  # as PageRank is usually computed
 

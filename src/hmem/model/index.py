@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.memory.propagation import Links
+from hmem.memory.links import Links
 from hmem.memory.superpose import Edges
 
 

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from hmem.config import PropagationConfig
+from hmem.memory.links import Links
 from hmem.memory.nearby import Nearby, most_visited
-from hmem.memory.propagation import PARTS, Links, Reached, Step, is_fused, sparse_step, step
+from hmem.memory.propagation import PARTS, Reached, Step, is_fused, sparse_step, step
 from hmem.model.index import Index
 from hmem.model.query import NO_TARGET, Query, mirrored
 

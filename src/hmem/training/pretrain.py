@@ -27,7 +27,7 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.excerpts import excerpt, resplit
 from hmem.graph.generated import generated
 from hmem.graph.triples import Triples
-from hmem.memory.propagation import Links
+from hmem.memory.links import Links
 from hmem.model.propagation import Propagation
 from hmem.training.state import State
 

@@ -16,7 +16,7 @@ from hmem.config import TrainingConfig
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
-from hmem.memory.propagation import Links
+from hmem.memory.links import Links
 from hmem.model.index import FrozenIndex
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query, mirrored, other_answers

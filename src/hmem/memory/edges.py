@@ -1,0 +1,115 @@
+"""The edges of a graph as a step of propagation goes through them: in chunks for the kernels of a GPU, else in bags."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+CHUNK = 64  # edges that one program of a GPU sums
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Chunks:
+    """Sorted edges in runs of one owner each; an owner of several runs is a hub."""
+
+    start: Int[Tensor, " c"]
+    stop: Int[Tensor, " c"]
+    node: Int[Tensor, " c"]  # the owner
+    slot: Int[Tensor, " c"]  # its place among the hubs; −1 if it has this run alone
+    hubs: Int[Tensor, " h"]
+
+    @classmethod
+    def of(cls, owners: Int[Tensor, " e"], num_owners: int) -> "Chunks":
+        """Runs of at most `CHUNK` edges; an owner without edges has one empty run."""
+        counts = torch.bincount(owners, minlength=num_owners)
+        runs = (counts + CHUNK - 1).div(CHUNK, rounding_mode="floor").clamp_min(1)
+        node = torch.repeat_interleave(runs)
+        within = torch.arange(len(node), device=owners.device) - (runs.cumsum(0) - runs)[node]
+        begin = counts.cumsum(0) - counts
+        start = begin[node] + within * CHUNK
+        stop = torch.minimum(start + CHUNK, (begin + counts)[node])
+        hubs = (runs > 1).nonzero().squeeze(1)
+        slot = torch.full((num_owners,), -1, device=owners.device)
+        slot[hubs] = torch.arange(len(hubs), device=owners.device)
+        # The longest runs first, so that the last programs of a launch are short ones.
+        order = torch.argsort(stop - start, descending=True, stable=True)
+        start, stop, node, slot = (each[order].int() for each in (start, stop, node, slot[node]))
+        return cls(start, stop, node, slot, hubs.int())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Orders:
+    """The edges in the orders in which the kernels go through them: by target, by source and by role."""
+
+    by_source: Int[Tensor, " e"]
+    by_role: Int[Tensor, " e"]
+    into: Chunks
+    out_of: Chunks
+    along: Chunks
+    target_by_source: Int[Tensor, " e"]
+    source_by_role: Int[Tensor, " e"]
+    target_by_role: Int[Tensor, " e"]
+
+    @classmethod
+    def of(
+        cls, source: Int[Tensor, " e"], role: Int[Tensor, " e"], target: Int[Tensor, " e"], num_entities: int,
+        num_roles: int,
+    ) -> "Orders":  # fmt: skip
+        """Of edges in order of their targets; those that are hidden have the role `num_roles`."""
+        by_source, by_role = (torch.argsort(each, stable=True) for each in (source, role))
+        into = Chunks.of(target, num_entities)
+        out_of = Chunks.of(source[by_source], num_entities)
+        along = Chunks.of(role[by_role], num_roles + 1)  # the last for edges that are hidden
+        target_by_source, target_by_role = target[by_source], target[by_role]
+        return cls(by_source, by_role, into, out_of, along, target_by_source, source[by_role], target_by_role)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Bags:
+    """Rows to be summed: those at `indices`, in runs that begin at `offsets`."""
+
+    indices: Int[Tensor, " n"]
+    offsets: Int[Tensor, " bags"]
+
+    @classmethod
+    def of(cls, indices: Int[Tensor, " n"], owners: Int[Tensor, " n"], num_owners: int) -> "Bags":
+        """One bag for each owner; `owners` are sorted."""
+        counts = torch.bincount(owners, minlength=num_owners)
+        return cls(indices, counts.cumsum(0) - counts)
+
+    def sum(self, rows: Float[Tensor, "m K"]) -> Float[Tensor, "bags K"]:
+        return embedding_bag(self.indices, rows, self.offsets, mode="sum")
+
+    def of_some(self, bags: Int[Tensor, " b"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"]]:
+        """What lies in some of the bags: which of them, and the index."""
+        low = self.offsets[bags]
+        end = len(self.indices)
+        after = torch.where(
+            bags + 1 < len(self.offsets), self.offsets[(bags + 1).clamp_max(len(self.offsets) - 1)], end
+        )
+        counts = after - low
+        which = torch.repeat_interleave(counts)
+        place = torch.arange(len(which), device=low.device) + (low - (counts.cumsum(0) - counts))[which]
+        return which, self.indices[place]
+
+
+class Bindings:
+    """The edges as bindings: every (source, role) pair is bound once, however many entities it leads to."""
+
+    def __init__(
+        self, source: Int[Tensor, " e"], role: Int[Tensor, " e"], target: Int[Tensor, " e"], num_entities: int,
+        num_roles: int,
+    ) -> None:  # fmt: skip
+        """Of edges in order of their targets."""
+        pairs, pair = torch.unique(source * num_roles + role, return_inverse=True)
+        self.source, self.role = pairs // num_roles, pairs % num_roles
+        self.target = target  # in order, as the bindings that reach each entity are
+        self.into = Bags.of(pair, target, num_entities)  # bindings by the entity they reach
+        by_pair = torch.argsort(pair, stable=True)
+        self.out_of = Bags.of(target[by_pair], pair[by_pair], len(pairs))  # the entities that each binding reaches
+        every = torch.arange(len(pairs), device=pairs.device)
+        self.of_source = Bags.of(every, self.source, num_entities)
+        by_role = torch.argsort(self.role, stable=True)
+        self.of_role = Bags.of(by_role, self.role[by_role], num_roles)
