@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from hmem.errors import CheckpointError, DataError
 from hmem.evaluation import calibration, evaluate, slots
-from hmem.evaluation.calibration import Calibration, Outcomes, calibrate, calibration_of, log_probabilities
+from hmem.evaluation.calibration import Calibration, calibrate, calibration_of
 from hmem.evaluation.isotonic import BINS, expected_calibration_error, isotonic
+from hmem.evaluation.outcomes import Outcomes, log_probabilities, outcomes_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
@@ -314,7 +315,7 @@ def test_the_marks_are_those_of_a_loop(budget: int | None, monkeypatch: pytest.M
             best = sorted(zip(log_p, rivals, strict=True), reverse=True)[:4]
             marks = [(value, x in asked.answers(entity, role), number) for value, x in best]
             expected += [(*mark, place == 0) for place, mark in enumerate(marks)]
-        found = calibration.outcomes_of(scorer, dataset_of(train, valid), np.array(questions), 4)
+        found = outcomes_of(scorer, dataset_of(train, valid), np.array(questions), 4)
         assert found[0].tolist() == pytest.approx([mark[0] for mark in expected], abs=1e-12)
         assert found[1].tolist() == [mark[1] for mark in expected]
         assert found[2].tolist() == [mark[3] for mark in expected]
@@ -340,9 +341,9 @@ def test_an_answer_counts_by_its_own_evidence_where_a_scorer_can_tell() -> None:
     train, valid = split(2)
     dataset, table = dataset_of(train, valid), table_scorer(2).table
     pairs = np.array([(entity, role) for entity in range(ENTITIES) for role in range(2 * RELATIONS)])
-    plain = calibration.outcomes_of(TableScorer(table), dataset, pairs, 4)
-    cannot = calibration.outcomes_of(AloneScorer(table, None), dataset, pairs, 4)
-    alone = calibration.outcomes_of(AloneScorer(table, torch.full_like(table, -2.5)), dataset, pairs, 4)
+    plain = outcomes_of(TableScorer(table), dataset, pairs, 4)
+    cannot = outcomes_of(AloneScorer(table, None), dataset, pairs, 4)
+    alone = outcomes_of(AloneScorer(table, torch.full_like(table, -2.5)), dataset, pairs, 4)
     assert cannot.log_p.tolist() == plain.log_p.tolist()
     assert set(alone.log_p.tolist()) == {-2.5}  # of stored answers too, were they not left out
     for part in ("is_true", "leads", "question"):  # the same candidates, ranked by their scores
@@ -414,7 +415,7 @@ def test_of_held_out_entities_only_their_side_is_asked_and_only_others_answer(to
     assert {entity for entity, _ in scorer.asked} == {fox}
     assert made.questions == 2
     assert made.probability(np.zeros(1), np.ones(1, dtype=bool))[0] < 0.9  # the dog is the answer to one of two
-    log_p, is_true, *_ = calibration.outcomes_of(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
+    log_p, is_true, *_ = outcomes_of(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
     assert len(log_p) <= toy.num_roles * (toy.num_entities - 1)
     assert is_true.sum() == 2
 

@@ -15,7 +15,8 @@ from hmem.errors import (
     UnknownNameError,
     UntrainedRelationError,
 )
-from hmem.evaluation.calibration import Calibration, Outcomes, calibration_of
+from hmem.evaluation.calibration import Calibration, calibration_of
+from hmem.evaluation.outcomes import Outcomes
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Direction, Question

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Int
 
-from hmem.evaluation.calibration import DEPTH, outcomes_of
 from hmem.evaluation.isotonic import Steps, isotonic
+from hmem.evaluation.outcomes import DEPTH, outcomes_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import Triples
