@@ -48,7 +48,11 @@ def test_it_is_done_again_when_the_base_has_grown_or_has_a_new_relation(
             kb.predict(fact.head, fact.relation)
             return len(done)
 
-        assert (ask(), ask()) == (1, 1)
+        with kb.session() as session:
+            assert session.self_calibration is not None
+            counted = session.self_calibration
+        assert counted.is_due()
+        assert (ask(), ask(), counted.is_due()) == (1, 1, False)
         kb.add("new", fact.relation, fact.tail)
         assert ask() == 1
         kb.add("new", "unheard-of", fact.tail)

@@ -109,7 +109,7 @@ def similar(
     json_path: options.AnswerJson = None,
 ) -> None:
     """The entities whose vectors are most like that of ENTITY."""
-    with opened(kb, device) as (base, find):
+    with opened(kb, device, for_likely=False) as (base, find):
         found = base.similar(entity := find.entity(entity), k)
         about = find.labelled(entity)
     if output.written(json_path, {"entity": entity, "similar": found.to_dicts(), **found.labels.to_dict()}):
@@ -156,12 +156,16 @@ def _chosen(direction: options.DirectionName, old_tail: bool) -> options.Directi
 
 
 @contextmanager
-def opened(kb: Path, device: str) -> "Iterator[tuple[KnowledgeBase, Finder]]":
-    """A knowledge base to ask, and a finder of its names as they were typed."""
+def opened(kb: Path, device: str, *, for_likely: bool = True) -> "Iterator[tuple[KnowledgeBase, Finder]]":
+    """A knowledge base to ask, `for_likely` answers or others, and a finder of its names as they were typed."""
     from hmem.knowledge.base import KnowledgeBase
     from hmem.runs.device import resolve_device
 
     with KnowledgeBase.open(kb, read_only=True, device=resolve_device(device)) as base:
+        if for_likely and output.console(stderr=True).is_terminal:
+            with base.session() as session:
+                if session.self_calibration is not None and session.self_calibration.is_due():
+                    output.note("the first question to this base: finding out how far answers can be trusted ...")
         yield base, Finder(base.store)
         base.keep_calibration()
 

@@ -52,11 +52,15 @@ class SelfCalibration:
     found: Calibration | None = None
     is_kept: bool = True  # whether the base has it, or there is nothing to keep
 
+    def is_due(self) -> bool:
+        """Whether the next answer has to wait for it."""
+        return self.live.graph.num_facts >= FEWEST and not (self._holds(self.facts, self.relations) or self._recall())
+
     def current(self) -> Calibration | None:
         facts = self.live.graph.num_facts
         if facts < FEWEST:
             return None
-        if not self._holds(self.facts, self.relations) and not self._recall():
+        if self.is_due():
             self.facts, self.relations = facts, self.live.num_relations
             self.found = self._calibrate()
             self._keep()
