@@ -1,5 +1,9 @@
-"""With how many examples a law is tried: few in `make test`, many with `pytest --slow`."""
+"""With how many examples a law is tried: few in `make test`, many with `pytest --slow`.
 
+Each run tries others, except in continuous integration: there the same code always fares the same.
+"""
+
+import os
 from typing import Any
 
 from hypothesis import settings
@@ -9,10 +13,9 @@ MORE = 8  # times as many with --slow
 
 def load(*, thorough: bool) -> None:
     """To be called before test modules are imported."""
-    settings.register_profile(
-        "thorough" if thorough else "quick", deadline=None, max_examples=MORE * 50 if thorough else 50
-    )
-    settings.load_profile("thorough" if thorough else "quick")
+    name, number = ("thorough", MORE * 50) if thorough else ("quick", 50)
+    settings.register_profile(name, deadline=None, max_examples=number, derandomize="CI" in os.environ)
+    settings.load_profile(name)
 
 
 def examples(number: int, **options: Any) -> settings:
