@@ -67,3 +67,9 @@ def test_it_is_ended_early_with_what_was_found(clubs: KnowledgeBase) -> None:
     found = clubs.audit(100, watch=watch)
     assert told == [(0, len(clubs)), (32, len(clubs))]
     assert (len(found), found.judged) == (32, 32)
+
+
+def test_of_three_facts_nothing_is_known_and_nothing_is_warned_of(tmp_path: Path) -> None:
+    facts = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d")]
+    with KnowledgeBase.create(tmp_path / "small.kb", facts=facts) as kb:
+        assert sorted(each.names for each in kb.audit()) == facts

@@ -85,7 +85,8 @@ def judged(predictor: Predictor, facts: Triples) -> tuple[Ranked, Ranked]:
 
 def doubt(ends: tuple[Ranked, Ranked]) -> Float[np.ndarray, " n"]:
     """How far facts are behind the best answers, in the mean of both ends."""
-    behind = [each.lead_log_p - np.maximum(each.log_p, each.lead_log_p - FURTHEST) for each in ends]
+    with np.errstate(invalid="ignore"):  # where no answer is reached at all, both are −∞
+        behind = [each.lead_log_p - np.maximum(each.log_p, each.lead_log_p - FURTHEST) for each in ends]
     mean: Float[np.ndarray, " n"] = np.nan_to_num(sum(behind), nan=FURTHEST) / (2 * np.log(2))
     return mean
 
