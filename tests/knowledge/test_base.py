@@ -9,6 +9,7 @@ import torch
 
 import hmem
 from hmem.errors import ConfigError, EmptyNeighborhoodError, StoreError, UnknownNameError
+from hmem.graph.descriptions import Description
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Direction, Table
 from tests.knowledge.conftest import MakeBase, ModelFolder
@@ -41,6 +42,15 @@ def test_adding_and_removing_facts(make_base: MakeBase) -> None:
     assert not kb.remove("dingo", "eats", "mutton")
     with pytest.raises(UnknownNameError, match='no entity "dingo"'):
         kb.remove_many([("dingo", "eats", "mutton")])
+
+
+def test_what_comes_with_a_dataset_describes_its_entities(tmp_path: Path) -> None:
+    with KnowledgeBase.create(
+        tmp_path / "a.kb", facts="attack", entities=[Description(id="APT29", kind="bears")]
+    ) as kb:
+        assert kb.describe("Cozy Bear").id == "APT29"
+        assert kb.describe("APT29").kind == "bears"  # what is given goes before
+        assert kb.kinds()["technique"] == 839
 
 
 def test_an_empty_base_is_still_a_base(make_base: MakeBase) -> None:

@@ -56,6 +56,7 @@ class Dataset:
     heldout: Int[np.ndarray, " H"] | None = None
     duplicates: int = 0
     notes: tuple[str, ...] = field(default=())  # for the user to read, such as of a split made on the spot
+    entities: Path | None = None  # a table of what is known of its entities besides, for `readers.entities`
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(self.split(split)):,} {split}" for split in get_args(Split))

@@ -7,7 +7,7 @@ published counts; files that are downloaded must have the published checksums.
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -57,7 +57,7 @@ def load_entry(entry: Entry, place: Place) -> Dataset:
     """The files in `place`, if they can be those of `entry`."""
     dataset = load_folder(place.folder, entry.name)
     check_counts(entry, dataset, place.folder)
-    return dataset
+    return replace(dataset, entities=split_file(place.folder, "entities")) if entry.bundled else dataset
 
 
 def find_entry(name: str) -> Entry:

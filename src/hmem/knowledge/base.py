@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hmem.errors import ConfigError, DataError, HMemError, UnknownNameError
+from hmem.graph.dataset import Dataset
 from hmem.graph.descriptions import Description
 from hmem.graph.name_search import closest
 from hmem.graph.readers.entities import read_entities
@@ -35,7 +36,7 @@ from hmem.knowledge.results import (
     Similars,
 )
 from hmem.knowledge.session import Session, whole
-from hmem.knowledge.store.as_dataset import table_of
+from hmem.knowledge.store.as_dataset import named_dataset, table_of
 from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.naming import Described
 from hmem.knowledge.store.read import Kind
@@ -79,10 +80,12 @@ class KnowledgeBase:
         """A new base at `path`, with the facts of a dataset, a file, a folder, a table or triples of names.
 
         Of a dataset, or a folder with splits, those that a model may see: its train and observed facts. `entities` are
-        descriptions of what is in them, or files of these. If anything is wrong with facts or model, there is no new
-        base, and an old one is as it was.
+        descriptions of what is in them, or files of these; those that come with a dataset need not be given. If
+        anything is wrong with facts or model, there is no new base, and an old one is as it was.
         """
-        described = _descriptions(entities)
+        facts = named_dataset(facts)
+        own = [facts.entities] if isinstance(facts, Dataset) and facts.entities is not None else []
+        described = _descriptions([*entities, *own])
         table = None if facts is None else table_of(facts)
         folder = None if model is None else model_folder(model)
         if folder is not None:

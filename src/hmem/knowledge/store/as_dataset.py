@@ -36,6 +36,13 @@ def split_moment(data: str) -> tuple[Path, int | None]:
     return Path(found[1]).expanduser(), int(found[2])
 
 
+def named_dataset(facts: object) -> object:
+    """The dataset, if `facts` are the name of one or a folder; anything else as it is."""
+    if not isinstance(facts, str | os.PathLike) or split_moment(os.fspath(facts))[0].is_file():
+        return facts
+    return load_dataset(facts)
+
+
 def table_of(facts: object, **options: object) -> pa.Table:
     """The facts of a file, a knowledge base, a folder, a dataset, a table, a graph or triples, as a table.
 
