@@ -10,6 +10,7 @@ import torch
 import hmem
 from hmem.errors import ConfigError, EmptyNeighborhoodError, StoreError, UnknownNameError
 from hmem.graph.descriptions import Description
+from hmem.graph.values import Value
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Direction, Table
 from tests.knowledge.conftest import MakeBase, ModelFolder
@@ -387,3 +388,20 @@ def test_a_base_can_be_had_by_its_path(tmp_path: Path) -> None:
     with KnowledgeBase(tmp_path / "zoo.kb") as kb:
         assert len(kb) == len(set(TOY_FACTS))
         assert kb.add("a", "hypernym", "b")
+
+
+def test_values_are_set_and_shown(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "zoo.kb", facts=[("Q1", "P1", "Q2")]) as kb:
+        kb.describe("Q1", label="wolf")
+        assert kb.set_value("wolf", "height", 0.8, unit="m", source="me")
+        assert not kb.set_value("Q1", "height", 0.8, unit="m")
+        assert kb.set_value("wolf", "called", "lobo", Value(text="loup", datatype="rdf:langString", language="fr"))
+        table = kb.values("wolf")
+        assert [(row.property, row.text, row.unit, row.language) for row in table] == [
+            ("height", "0.8", "m", None),
+            ("called", "lobo", None, None),
+            ("called", "loup", None, "fr"),
+        ]
+        assert table.to_arrow().column("datatype").to_pylist() == ["xsd:double", "xsd:string", "rdf:langString"]
+        assert kb.set_value("wolf", "height")
+        assert len(kb.values("wolf", "height")) == 0

@@ -81,6 +81,7 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
         "facts": facts,
         "entities": output.count(found["entities"]),
         "relations": output.count(found["relations"]),
+        **({"values": output.count(found["values"])} if found["values"] else {}),
         "writes": output.count(found["moments"]),
         "size": output.size(found["bytes"]),
     }

@@ -21,6 +21,7 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.descriptions import Description
 from hmem.graph.name_search import closest
 from hmem.graph.readers.entities import read_entities
+from hmem.graph.values import Plain, Value
 from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
 from hmem.knowledge.explanation import Reasons
 from hmem.knowledge.model_link import ModelLink, attach
@@ -34,6 +35,7 @@ from hmem.knowledge.results import (
     Question,
     Similar,
     Similars,
+    Values,
 )
 from hmem.knowledge.session import Session, whole
 from hmem.knowledge.store.as_dataset import named_dataset, table_of
@@ -204,6 +206,20 @@ class KnowledgeBase:
         """
         rows = _descriptions([entities] if isinstance(entities, str | os.PathLike) else entities)
         return self.store.naming.describe_all(rows, source=source)
+
+    def values(self, entity: str, property: str | None = None) -> Values:
+        """The numbers, dates, booleans and texts that are said of an entity, of all its properties or of one."""
+        return Values(list(self.store.values.listing(entity, property)))
+
+    def set_value(
+        self, entity: str, property: str, *values: Plain | Value, unit: str | None = None, source: str | None = None
+    ) -> bool:
+        """Say what a property of an entity is, in the place of what was said before; without values, nothing.
+
+        Numbers, dates, booleans and texts of Python are understood, and any `hmem.graph.values.Value`. False if it is
+        so already.
+        """
+        return self.store.values.set(entity, property, [Value.of(each, unit) for each in values], source=source)
 
     def kinds(self) -> dict[str, int]:
         """The kinds of entities, and how many there are of each, the most frequent first."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hmem.errors import ConfigError
 from hmem.graph.descriptions import Labels
 from hmem.graph.triples import PARTS
-from hmem.knowledge.store.records import Names3, StoredFact
+from hmem.knowledge.store.records import Names3, StoredFact, StoredValue
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +22,7 @@ WIDEST = 40  # characters of a name that are shown
 Direction = Literal["tail", "head"]  # which end of the fact is asked for
 TYPES = {  # of columns
     **dict.fromkeys((*PARTS, "entity", "source", "kind", "text", "end", "instead"), pa.string()),
+    **dict.fromkeys(("property", "datatype", "language", "unit"), pa.string()),
     **dict.fromkeys(("score", "probability", "if_missing", "similarity", "confidence", "contribution"), pa.float64()),
     **dict.fromkeys(("weight", "match", "without", "doubt"), pa.float64()),
     **dict.fromkeys(("query", "rank", "tail_rank", "head_rank"), pa.int64()),
@@ -176,6 +177,15 @@ class Similars(Table[Similar]):
     """Entities with their likeness, the most alike first."""
 
     COLUMNS = ("query", "entity", "similarity", "rank")
+
+
+class Values(Table[StoredValue]):
+    """What is said of an entity by its properties, as it was written."""
+
+    COLUMNS = ("property", "text", "datatype", "language", "unit", "source", "added_at")
+
+    def _head(self) -> list[str]:
+        return [name for name in super()._head() if name not in ("source", "added_at")]
 
 
 class Neighbors(Table[Neighbor]):

@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import StoreError
+from hmem.graph.values import Value
 from hmem.knowledge.store import schema
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, WOLF, by_name, finish, start
 
-OLD = Path(__file__).resolve().parents[2] / "data" / "first_format" / "people.kb"  # of schema 1
+DATA = Path(__file__).resolve().parents[2] / "data"
+OLD = DATA / "first_format" / "people.kb"  # of schema 1
+SECOND = DATA / "second_format" / "zoo.kb"  # of schema 2, with labels
+LAYOUT = (
+    "SELECT m.name, p.name, p.type FROM sqlite_master AS m, pragma_table_info(m.name) AS p ORDER BY 1, p.cid",
+    "SELECT name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name",
+)
 NOW = schema.VERSION
 ON = ("ALTER TABLE moment ADD COLUMN note TEXT", "UPDATE moment SET note = 'from before'")
 AND_ON = ("ALTER TABLE moment RENAME COLUMN note TO remark",)
@@ -102,17 +109,32 @@ def test_a_file_of_the_first_schema_gains_empty_labels_and_loses_nothing(tmp_pat
     assert [*after[:3], after[4]] == [*before[:3], before[4]]
     new = tmp_path / "new.kb"
     Store.create(new).close()
-    columns = "SELECT m.name, p.name, p.type FROM sqlite_master AS m, pragma_table_info(m.name) AS p ORDER BY 1, p.cid"
-    indexes = "SELECT name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
-    assert ask(path, columns) == ask(new, columns)
-    assert ask(path, indexes) == ask(new, indexes)
+    assert [ask(path, each) for each in LAYOUT] == [ask(new, each) for each in LAYOUT]
 
 
-def test_a_file_of_the_first_schema_can_be_read_where_nothing_can_be_written(tmp_path: Path) -> None:
-    path = Path(shutil.copy(OLD, tmp_path))
+def test_a_file_of_the_second_schema_gains_values_and_loses_nothing(tmp_path: Path) -> None:
+    path = Path(shutil.copy(SECOND, tmp_path))
+    tables = ("moment", "entity", "relation", "fact", "entity_text", "relation_text", "meta")
+    before = [ask(path, f"SELECT * FROM {table}") for table in tables]
+    with Store.open(path) as store:
+        assert store.check() == []
+        assert store.count()["values"] == 0
+        assert [ask(path, f"SELECT * FROM {table}") for table in tables] == before
+        assert store.values.set("gray wolf", "height", [Value.of(0.8, "m")])
+        assert store.check() == []
+    new = tmp_path / "new.kb"
+    Store.create(new).close()
+    assert [ask(path, each) for each in LAYOUT] == [ask(new, each) for each in LAYOUT]
+    assert list(tmp_path.glob("*.schema*")) == []
+
+
+@pytest.mark.parametrize("old", [OLD, SECOND])
+def test_an_older_file_can_be_read_where_nothing_can_be_written(tmp_path: Path, old: Path) -> None:
+    path = Path(shutil.copy(old, tmp_path))
     content = path.read_bytes()
     with Store.open(path, read_only=True) as store:
         read = by_name(store), [*store.listing()], store.history(), store.count(), store.check()
+        assert not [*store.values.listing(), *store.values.history(), *store.values.properties()]
         assert store.contains(*read[0][0])
     assert path.read_bytes() == content
     assert read[4] == []

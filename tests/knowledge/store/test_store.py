@@ -256,7 +256,7 @@ def test_whether_a_fact_is_there(store: Store, monkeypatch: pytest.MonkeyPatch) 
 def test_counting(store: Store) -> None:
     empty = store.count()
     assert {key: empty[key] for key in empty if key != "bytes"} == dict.fromkeys(
-        ["facts", "entities", "relations", "removed", "moments"], 0
+        ["facts", "entities", "relations", "removed", "values", "moments"], 0
     )
     store.add([WOLF, DOG, PAW])
     store.remove([DOG])

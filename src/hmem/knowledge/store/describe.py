@@ -7,23 +7,25 @@ import sqlite3
 from collections.abc import Sequence
 
 from hmem.graph.descriptions import Description, fold
-from hmem.knowledge.store.read import Kind, find_id, last_moment
+from hmem.knowledge.store.read import Kind, find_id
 from hmem.knowledge.store.texts import FOUND_BY
 from hmem.knowledge.store.validation import check_name
-from hmem.knowledge.store.write import new_moment
+from hmem.knowledge.store.write import Write
 
-KINDS: tuple[Kind, ...] = ("entity", "relation")
-FIELDS = {"entity": ("label", "alias", "kind", "description"), "relation": ("label", "alias", "inverse", "description")}
+KINDS: tuple[Kind, ...] = ("entity", "relation", "property")
+FIELDS = {
+    "entity": ("label", "alias", "kind", "description"),
+    "relation": ("label", "alias", "inverse", "description"),
+    "property": ("label", "alias", "description"),
+}
 MANY = 1_000  # descriptions from which on all ids are read at once
 
 
 class Telling:
-    """One write of descriptions, all under one moment, which is made when the first of them changes something."""
+    """Descriptions, all said in one write."""
 
-    def __init__(self, db: sqlite3.Connection, source: str | None) -> None:
-        self._db, self._source = db, source
-        self._moment: int | None = None
-        self._before = last_moment(db)
+    def __init__(self, write: Write) -> None:
+        self._write, self._db = write, write.db
 
     def tell(self, kind: Kind, number: int, said: Description) -> bool:
         """Say what is given of one thing, in the place of what was said before; aliases add up."""
@@ -44,7 +46,7 @@ class Telling:
         gone, new = set() if keep else present.difference(wanted), [text for text in wanted if text not in present]
         if not gone and not new:
             return False
-        moment = self.moment()
+        moment = self._write.moment()
         for text in gone:
             end = f"UPDATE {kind}_text SET removed = ? WHERE {now} AND text = ?"
             self._db.execute(end, (moment, number, field, text))
@@ -54,30 +56,20 @@ class Telling:
         )
         return True
 
-    def moment(self) -> int:
-        if self._moment is None:
-            self._moment = new_moment(self._db, self._source)
-        return self._moment
 
-    @property
-    def last(self) -> int:
-        """The moment of this write, or the last one before if nothing was changed."""
-        return self._before if self._moment is None else self._moment
-
-
-def tell_all(db: sqlite3.Connection, rows: Sequence[Description], source: str | None) -> tuple[int, int, list[str]]:
-    """Say what is known of many: the moment, of how many something changed, and the ids that the facts do not have."""
-    telling, changed, unknown = Telling(db, source), 0, []
-    numbers = {kind: _Numbers(db, kind, many=len(rows) >= MANY) for kind in KINDS}
+def tell_all(write: Write, rows: Sequence[Description]) -> tuple[int, list[str]]:
+    """Say what is known of many: of how many something changed, and the ids that the facts do not have."""
+    telling, changed, unknown = Telling(write), 0, []
+    numbers = {kind: Numbers(write.db, kind, many=len(rows) >= MANY) for kind in KINDS}
     for row in rows:
         own = [(kind, found) for kind, each in numbers.items() if (found := each.get(row.id)) is not None]
         changed += sum([telling.tell(kind, number, row) for kind, number in own]) > 0  # all are told
         if not own:
             unknown.append(row.id)
-    return telling.last, changed, unknown
+    return changed, unknown
 
 
-class _Numbers:
+class Numbers:
     """The numbers of ids, looked up one by one or all at once."""
 
     def __init__(self, db: sqlite3.Connection, kind: Kind, *, many: bool) -> None:

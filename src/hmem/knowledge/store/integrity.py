@@ -10,10 +10,12 @@ from hmem.knowledge.store.records import to_microseconds
 
 CLOCKS_DIFFER = 24 * 3600 * 1_000_000  # microseconds by which two computers may disagree about the time
 MOST_LINES = 20  # of one kind; a badly damaged file has thousands
-NUMBERED_FROM_1 = ("fact", "moment", "entity_text", "relation_text")
+NUMBERED_FROM_1 = ("fact", "moment", "value", "entity_text", "relation_text", "property_text")
+NUMBERED_FROM_0 = ("entity", "relation", "property")
 SOUND_ROWS = {
     "entity": "typeof(name) = 'text'",
     "relation": "typeof(name) = 'text'",
+    "property": "typeof(name) = 'text'",
     "meta": "typeof(key) = 'text' AND typeof(value) = 'text'",
     "moment": f"typeof(at) = 'integer' AND at BETWEEN 0 AND {to_microseconds(datetime.max.replace(tzinfo=UTC))}"
     " AND typeof(source) IN ('text', 'null')",
@@ -22,6 +24,9 @@ SOUND_ROWS = {
     " AND typeof(confidence) IN ('real', 'null') AND typeof(probability) IN ('real', 'null')"
     " AND typeof(valid_from) IN ('integer', 'null') AND typeof(valid_until) IN ('integer', 'null')"
     " AND typeof(inferred_by) IN ('text', 'null')",
+    "value": "typeof(entity) = 'integer' AND typeof(property) = 'integer' AND typeof(text) = 'text'"
+    " AND typeof(datatype) = 'text' AND typeof(language) IN ('text', 'null') AND typeof(unit) IN ('text', 'null')"
+    " AND typeof(number) IN ('real', 'null') AND typeof(added) = 'integer' AND typeof(removed) IN ('integer', 'null')",
     **{
         f"{kind}_text": f"typeof({kind}) = 'integer' AND field IN ({fields}) AND typeof(text) = 'text'"
         " AND typeof(folded) IN ('text', 'null') AND typeof(added) = 'integer'"
@@ -29,6 +34,7 @@ SOUND_ROWS = {
         for kind, fields in (
             ("entity", "'label', 'alias', 'kind', 'description'"),
             ("relation", "'label', 'alias', 'inverse', 'description'"),
+            ("property", "'label', 'alias', 'description'"),
         )
     },
 }
@@ -46,11 +52,17 @@ COUNTED = {
     "facts with a probability that nobody inferred, or that end before they begin": """
         SELECT count(*) FROM fact WHERE (probability IS NULL) != (inferred_by IS NULL)
         OR probability NOT BETWEEN 0 AND 1 OR valid_until < valid_from""",
+    "values that stand after values that came later": """
+        SELECT count(*) FROM value AS one JOIN value AS next ON next.id = one.id + 1 WHERE next.added < one.added""",
+    "values that are stored twice": """
+        SELECT count(*) FROM (SELECT 1 FROM value WHERE removed IS NULL
+        GROUP BY entity, property, text, datatype, language, unit HAVING count(*) > 1)""",
+    "values that were removed before they were added": "SELECT count(*) FROM value WHERE removed <= added",
     **{
         f"{kind} descriptions of which one thing is said twice": f"""
         SELECT count(*) FROM (SELECT 1 FROM {kind}_text WHERE removed IS NULL AND field != 'alias'
         GROUP BY {kind}, field HAVING count(*) > 1)"""
-        for kind in ("entity", "relation")
+        for kind in NUMBERED_FROM_0
     },
     **{
         f"rows of {table} with values of a wrong kind": f"SELECT count(*) FROM {table} WHERE NOT ({condition})"
@@ -88,7 +100,8 @@ def _identity(db: sqlite3.Connection) -> Iterator[str]:
 
 def _indexes(db: sqlite3.Connection) -> Iterator[str]:
     present = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
-    expected = schema.INDEXES if schema.version_of(db) == schema.VERSION else schema.FACT_INDEXES
+    version = schema.version_of(db)
+    expected = (name for since, brought in schema.INDEXES.items() if since <= version for name in brought)
     yield from (f"the index {name} is missing" for name in expected if name not in present)
 
 
@@ -98,7 +111,7 @@ def _references(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _numbering(db: sqlite3.Connection) -> Iterator[str]:
-    for table, first in (("entity", 0), ("relation", 0), *((name, 1) for name in NUMBERED_FROM_1)):
+    for table, first in (*((name, 0) for name in NUMBERED_FROM_0), *((name, 1) for name in NUMBERED_FROM_1)):
         rows, low, high = db.execute(f"SELECT count(*), min(id), max(id) FROM {table}").fetchone()
         if rows and (low != first or high != first + rows - 1):
             yield f"{rows:,} rows of {table} are numbered {low} to {high}; expected {first} to {first + rows - 1}"

@@ -14,6 +14,7 @@ from hmem.knowledge.store.connection import Connection
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.validation import check_name, check_source
+from hmem.knowledge.store.write import Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +105,11 @@ class Naming:
                 continue
             own = "alias" if field == "aliases" else field
             if own not in describe.FIELDS[of]:
-                raise DataError(f"nothing is said of {'an entity' if of == 'entity' else 'a relation'} by {field!r}")
+                raise DataError(f"nothing is said of {'an entity' if of == 'entity' else f'a {of}'} by {field!r}")
             wanted[own] = ([value] if value else []) if isinstance(value, str) else list(value)
         with self._connection.writing() as db:
             number = texts.id_of(db, of, check_name(of, name))
-            telling = describe.Telling(db, check_source(source))
+            telling = describe.Telling(Write(db, check_source(source)))
             return sum([telling.set(of, number, field, value) for field, value in wanted.items()]) > 0
 
     def describe_all(self, rows: Iterable[Description], *, source: str | None = None) -> Described:
@@ -118,6 +119,7 @@ class Naming:
         """
         described = joined(rows)
         with self._connection.writing() as db:
-            moment, changed, unknown = describe.tell_all(db, described, check_source(source))
+            write = Write(db, check_source(source))
+            changed, unknown = describe.tell_all(write, described)
         unchanged = len(described) - changed - len(unknown)
-        return Described(moment=moment, changed=changed, unchanged=unchanged, unknown=unknown)
+        return Described(moment=write.last, changed=changed, unchanged=unchanged, unknown=unknown)

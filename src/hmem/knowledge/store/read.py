@@ -15,7 +15,7 @@ from hmem.graph.triples import Triples, as_triples, is_among
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
 
-Kind = Literal["entity", "relation"]
+Kind = Literal["entity", "relation", "property"]
 
 ROWS_AT_ONCE = 1 << 16
 CONTAINS = """
@@ -116,12 +116,16 @@ def count(db: sqlite3.Connection) -> dict[str, int]:
         table: db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {table}").fetchone()[0]
         for table in ("entity", "relation")
     }
-    (removed,) = db.execute("SELECT count(*) FROM fact WHERE removed IS NOT NULL").fetchone()
+    removed, gone = (
+        db.execute(f"SELECT count(*) FROM {table} WHERE removed IS NOT NULL").fetchone()[0]
+        for table in ("fact", "value")
+    )
     return {
         "facts": last_fact(db) - removed,
         "entities": last["entity"],
         "relations": last["relation"],
         "removed": removed,
+        "values": last_row(db, "value") - gone,
         "moments": last_moment(db),
     }
 

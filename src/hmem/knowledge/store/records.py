@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from hmem.graph.triples import Triples
+from hmem.graph.values import Value
 from hmem.knowledge.store.errors import damage
 
 Names3 = tuple[str, str, str]  # head, relation, tail by name
@@ -28,6 +29,25 @@ class StoredFact:
     @property
     def names(self) -> Names3:
         return self.head, self.relation, self.tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredValue:
+    """A value of an entity in a listing or in the history. Times are in UTC."""
+
+    entity: str
+    property: str
+    text: str  # the lexical form
+    datatype: str
+    language: str | None
+    unit: str | None
+    added_at: datetime
+    source: str | None
+    removed_at: datetime | None = None
+    removed_by: str | None = None  # the source of the removal
+
+    def as_value(self) -> Value:
+        return Value(text=self.text, datatype=self.datatype, language=self.language, unit=self.unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

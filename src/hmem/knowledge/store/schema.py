@@ -12,11 +12,15 @@ The name of an entity or a relation in the facts is its id, which never changes.
 `entity_text` or `relation_text` each: its label, its aliases, its kind, a description, how a relation reads the other
 way round. These rows come and go with moments as facts do.
 
+What is said of an entity that is no fact about another, such as a number, a date or a text, is one row of `value` for
+each value of a property: as it was written, with a number to compare it by where there is one. Properties have names
+as entities and relations do, and the rows of values come and go as facts do.
+
 A fact has two times that must not be confused: `added` and `removed` say when the file was told, `valid_from` and
 `valid_until` when the fact held in the world, as whole days since 1970, both included. A fact with `inferred_by` is
 what a model concluded, with its probability; all others were asserted.
 
-Entities and relations are numbered from 0, all other rows from 1, without gaps and in order of arrival.
+Entities, relations and properties are numbered from 0, all other rows from 1, without gaps and in order of arrival.
 """
 
 import sqlite3
@@ -25,7 +29,7 @@ from pathlib import Path
 from hmem.errors import StoreError
 
 APPLICATION_ID = int.from_bytes(b"hmem", "big")
-VERSION = 2
+VERSION = 3
 
 # What was new in version 2, as old files are given it.
 NEW_COLUMNS = (
@@ -34,8 +38,10 @@ NEW_COLUMNS = (
     "inferred_by TEXT",
     "probability REAL CHECK (probability BETWEEN 0 AND 1)",
 )
-TEXT_TABLES = tuple(
-    f"""CREATE TABLE {kind}_text (
+
+
+def _text_table(kind: str) -> str:
+    return f"""CREATE TABLE {kind}_text (
         id INTEGER PRIMARY KEY,
         {kind} INTEGER NOT NULL REFERENCES {kind},
         field TEXT NOT NULL,
@@ -44,7 +50,36 @@ TEXT_TABLES = tuple(
         added INTEGER NOT NULL REFERENCES moment,
         removed INTEGER REFERENCES moment CHECK (removed > added)
     )"""
-    for kind in ("entity", "relation")
+
+
+def _text_indexes(kind: str) -> dict[str, str]:
+    """A text is found by its letters without case."""
+    return {
+        f"{kind}_text_once": f"CREATE UNIQUE INDEX {kind}_text_once ON {kind}_text"
+        f" ({kind}, field, text, ifnull(removed, 0))",
+        f"{kind}_text_found": f"CREATE INDEX {kind}_text_found ON {kind}_text (folded)"
+        " WHERE folded IS NOT NULL AND removed IS NULL",
+        f"{kind}_text_removed": f"CREATE INDEX {kind}_text_removed ON {kind}_text (removed) WHERE removed IS NOT NULL",
+    }
+
+
+TEXT_TABLES = tuple(map(_text_table, ("entity", "relation")))
+# What was new in version 3. A text may be long, so that it stands in no index.
+VALUE_TABLES = (
+    "CREATE TABLE property (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    _text_table("property"),
+    """CREATE TABLE value (
+        id INTEGER PRIMARY KEY,
+        entity INTEGER NOT NULL REFERENCES entity,
+        property INTEGER NOT NULL REFERENCES property,
+        text TEXT NOT NULL,
+        datatype TEXT NOT NULL,
+        language TEXT,
+        unit TEXT,
+        number REAL,
+        added INTEGER NOT NULL REFERENCES moment,
+        removed INTEGER REFERENCES moment CHECK (removed > added)
+    )""",
 )
 
 # One index serves uniqueness, listing by head and the history: 0 stands for "not removed", so that a fact can be
@@ -64,6 +99,7 @@ TABLES = (
         COLUMNS
     )""".replace("COLUMNS", ",\n        ".join(NEW_COLUMNS)),
     *TEXT_TABLES,
+    *VALUE_TABLES,
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 FACT_INDEXES = {
@@ -71,27 +107,25 @@ FACT_INDEXES = {
     "fact_by_tail": "CREATE INDEX fact_by_tail ON fact (tail, relation)",
     "fact_removed": "CREATE INDEX fact_removed ON fact (removed) WHERE removed IS NOT NULL",
 }
-# Few facts are inferred, so that this index costs others nothing. A text is found by its letters without case.
-NEW_INDEXES = {
+# Few facts are inferred, so that this index costs others nothing.
+TEXT_INDEXES = {
     "fact_inferred": "CREATE INDEX fact_inferred ON fact (inferred_by) WHERE inferred_by IS NOT NULL",
-    **{
-        name: statement
-        for kind in ("entity", "relation")
-        for name, statement in {
-            f"{kind}_text_once": f"CREATE UNIQUE INDEX {kind}_text_once ON {kind}_text"
-            f" ({kind}, field, text, ifnull(removed, 0))",
-            f"{kind}_text_found": f"CREATE INDEX {kind}_text_found ON {kind}_text (folded)"
-            " WHERE folded IS NOT NULL AND removed IS NULL",
-            f"{kind}_text_removed": f"CREATE INDEX {kind}_text_removed ON {kind}_text (removed)"
-            " WHERE removed IS NOT NULL",
-        }.items()
-    },
+    **_text_indexes("entity"),
+    **_text_indexes("relation"),
 }
-INDEXES = {**FACT_INDEXES, **NEW_INDEXES}
+VALUE_INDEXES = {
+    **_text_indexes("property"),
+    "value_of_entity": "CREATE INDEX value_of_entity ON value (entity, property)",
+    "value_of_property": "CREATE INDEX value_of_property ON value (property)",
+    "value_removed": "CREATE INDEX value_removed ON value (removed) WHERE removed IS NOT NULL",
+}
+# INDEXES[v] are those that version v brought.
+INDEXES = {1: FACT_INDEXES, 2: TEXT_INDEXES, 3: VALUE_INDEXES}
 
 # MIGRATIONS[v] are the statements that make a file of schema v one of schema v + 1.
 MIGRATIONS: dict[int, tuple[str, ...]] = {
-    1: (*(f"ALTER TABLE fact ADD COLUMN {column}" for column in NEW_COLUMNS), *TEXT_TABLES, *NEW_INDEXES.values()),
+    1: (*(f"ALTER TABLE fact ADD COLUMN {column}" for column in NEW_COLUMNS), *TEXT_TABLES, *TEXT_INDEXES.values()),
+    2: (*VALUE_TABLES, *VALUE_INDEXES.values()),
 }
 # What makes a file of an older schema look like one of the present to a connection that only reads it: temporary
 # tables, which belong to the connection and not to the file.
@@ -102,13 +136,14 @@ READING: dict[int, tuple[str, ...]] = {
         + " FROM main.fact",
         *(table.replace("CREATE TABLE", "CREATE TEMP TABLE") for table in TEXT_TABLES),
     ),
+    2: tuple(table.replace("CREATE TABLE", "CREATE TEMP TABLE") for table in VALUE_TABLES),
 }
 
 
 def install(connection: sqlite3.Connection) -> None:
     """Make an empty file a knowledge base, all at once. To be called before the write-ahead log is switched on."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in (*TABLES, *INDEXES.values()):
+    for statement in (*TABLES, *(index for brought in INDEXES.values() for index in brought.values())):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {VERSION}")

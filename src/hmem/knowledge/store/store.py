@@ -8,9 +8,10 @@
 A write that has returned is on the disk. Several processes may have the file open: writes take turns, reads do not
 wait, and only whole writes are seen. Nothing here needs a model; see `hmem.knowledge.base` for answers.
 
-`Store` is the interface of this package, and `Store.naming` for labels and descriptions. Behind it: connection
-(transactions and the lock), schema, migrate, read, write, bulk (many facts), listing (facts with their history), texts
-and describe (names), create, describe, integrity, validation, records (what is handed out), errors.
+`Store` is the interface of this package, with `Store.naming` for labels and descriptions and `Store.values` for
+numbers, dates and texts. Behind it: connection (transactions and the lock), schema, migrate, read, write, bulk (many
+facts), listing (facts with their history), texts and describe (names), value_rows, create, integrity, validation,
+records (what is handed out), errors.
 """
 
 import os
@@ -37,6 +38,8 @@ from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.naming import Naming
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
 from hmem.knowledge.store.validation import check_confidences, check_fact, check_facts, check_name, check_source
+from hmem.knowledge.store.values import Values
+from hmem.knowledge.store.write import Write
 
 Confidence = float | Iterable[float | None] | None
 MANY = 10_000  # facts from which on adding them in bulk is quicker
@@ -56,6 +59,7 @@ class Store:
         self._connection = connection
         self.path = connection.path
         self.naming = Naming(connection)
+        self.values = Values(connection)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> "Store":
@@ -239,7 +243,9 @@ class Store:
         with self._connection.writing(trusted=True) as db:
             written = bulk.add_columns(db, columns, source, confidences, progress)
             if said:
-                written = replace(written, moment=describe.tell_all(db, said, source)[0])
+                more = Write(db, source)
+                describe.tell_all(more, said)
+                written = replace(written, moment=more.last)
             return written
 
     def add_table(self, table: pa.Table, *, languages: Sequence[str] = ("en",), **how: Any) -> Written:

@@ -134,4 +134,4 @@ def _ambiguous(db: sqlite3.Connection, kind: Kind, name: str, numbers: Sequence[
 
 
 def _plural(kind: Kind) -> str:
-    return "entities" if kind == "entity" else "relations"
+    return {"entity": "entities", "relation": "relations", "property": "properties"}[kind]

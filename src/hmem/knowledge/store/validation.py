@@ -5,21 +5,34 @@ from collections.abc import Iterable, Sequence
 
 from hmem.errors import DataError, shown
 from hmem.graph.triples import PARTS
+from hmem.graph.values import Value
 from hmem.knowledge.store.records import Names3
 
 LONGEST_NAME = 10_000  # characters
+LONGEST_VALUE = 1_000_000
 
 
 def check_name(kind: str, name: object) -> str:
     """`name` as it is, or a DataError with the reason why it cannot be kept."""
+    if name == "":
+        raise DataError(f"expected a {kind}, received empty text")
+    return _check_text(kind, name, LONGEST_NAME)
+
+
+def check_value(value: Value) -> Value:
+    """`value` as it is; its text may be long, and empty."""
+    _check_text("value", value.text, LONGEST_VALUE)
+    for kind in ("datatype", "language", "unit"):
+        if (said := getattr(value, kind)) is not None:
+            check_name(kind, said)
+    return value
+
+
+def _check_text(kind: str, name: object, longest: int) -> str:
     if not isinstance(name, str):
         raise DataError(f"expected text as {kind}, received {_shown(name)} ({type(name).__name__})")
-    if not name:
-        raise DataError(f"expected a {kind}, received empty text")
-    if len(name) > LONGEST_NAME:
-        raise DataError(
-            f"the {kind} {_shown(name)} has {len(name):,} characters; at most {LONGEST_NAME:,} can be stored"
-        )
+    if len(name) > longest:
+        raise DataError(f"the {kind} {_shown(name)} has {len(name):,} characters; at most {longest:,} can be stored")
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
         raise DataError(
             f"the {kind} {_shown(name)} holds half a surrogate pair, which is no Unicode text; "

@@ -5,7 +5,7 @@ Every function here is called inside one writing transaction: it does all of its
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hmem.graph.triples import as_triples
 from hmem.knowledge.store.errors import damage
@@ -27,6 +27,25 @@ def new_moment(db: sqlite3.Connection, source: str | None) -> int:
     raise damage("a moment has a time that is none")
 
 
+class Write:
+    """One write, whose moment is made when the first thing changes."""
+
+    def __init__(self, db: sqlite3.Connection, source: str | None) -> None:
+        self.db, self._source = db, source
+        self._moment: int | None = None
+        self._before = last_moment(db)
+
+    def moment(self) -> int:
+        if self._moment is None:
+            self._moment = new_moment(self.db, self._source)
+        return self._moment
+
+    @property
+    def last(self) -> int:
+        """The moment of this write, or the last one before if nothing was changed."""
+        return self._before if self._moment is None else self._moment
+
+
 def add(
     db: sqlite3.Connection,
     facts: Sequence[Names3],
@@ -37,7 +56,7 @@ def add(
     """Store those facts that are not there; what is there already keeps its source, time and confidence."""
     moment = last_moment(db)
     changed: list[tuple[int, int, int]] = []
-    entities, relations = _Numbering(db, "entity", by_label), _Numbering(db, "relation", by_label)
+    entities, relations = (Numbering(db, kind, number_of if by_label else find_id) for kind in ("entity", "relation"))
     for (head, relation, tail), confidence in zip(facts, confidences, strict=True):
         fact = entities.number(head), relations.number(relation), entities.number(tail)
         if _is_current(db, fact):
@@ -73,16 +92,19 @@ def set_meta(db: sqlite3.Connection, values: dict[str, str | None]) -> None:
             db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
 
-class _Numbering:
-    """The ids of the names in one write, and which of them are new."""
+Find = Callable[[sqlite3.Connection, Kind, str], int | None]
 
-    def __init__(self, db: sqlite3.Connection, kind: Kind, by_label: bool) -> None:
-        self._db, self._kind, self._find = db, kind, number_of if by_label else find_id
+
+class Numbering:
+    """The numbers of the names in one write, and which of them are new."""
+
+    def __init__(self, db: sqlite3.Connection, kind: Kind, find: Find = find_id) -> None:
+        self._db, self._kind, self._find = db, kind, find
         self._seen: dict[str, int] = {}
         self.new: list[str] = []
 
     def number(self, name: str) -> int:
-        """The id of a name; a new one takes the next. It cannot stay without a fact, since its fact is new too."""
+        """The number of a name; a new one takes the next. It has something said of it, since that is new too."""
         number = self._seen.get(name)
         if number is None:
             number = self._find(self._db, self._kind, name)

@@ -1,0 +1,108 @@
+"""The values of what is stored: `store.values` lists and sets numbers, dates, booleans and texts, with their history.
+
+They belong to an entity and a property, which has a name of its own. Each change is a moment of the file like any
+other; what was said before stays in the file.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from hmem.graph.values import Said, Value
+from hmem.knowledge.store import read, texts, value_rows
+from hmem.knowledge.store.connection import Connection
+from hmem.knowledge.store.records import StoredValue
+from hmem.knowledge.store.validation import check_name, check_source, check_value
+from hmem.knowledge.store.value_rows import Property, Stated, Which
+from hmem.knowledge.store.write import Numbering, Write
+
+
+class Values:
+    """The values of a store, each method one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    # What is said
+
+    def listing(
+        self, entity: str | None = None, property: str | None = None, *, as_of: datetime | int | None = None
+    ) -> Iterator[StoredValue]:
+        """The values of an entity, of a property, or all, as they are now or were at a time.
+
+        They are those of the moment of this call, whatever is written while you go through them: each with its property
+        and its `Value`, which has the lexical form, the datatype, the language and the unit. Those of an entity are in
+        the order of the properties, others in that in which they came.
+        """
+        with self._connection.reading() as db:
+            which = self._which(entity, property)
+            moment = read.moment_of(db, as_of)
+        return self._pages(which, moment)
+
+    def history(
+        self, entity: str | None = None, property: str | None = None, *, limit: int | None = None
+    ) -> list[StoredValue]:
+        """All that was ever said, also what no longer is: what changed last comes first."""
+        with self._connection.reading() as db:
+            return value_rows.history(db, self._which(entity, property), limit)
+
+    def properties(self) -> list[Property]:
+        """By which properties something is said now: of how many entities, and between what."""
+        with self._connection.reading() as db:
+            return list(value_rows.properties(db))
+
+    def names(self) -> list[str]:
+        """The ids of all properties, by their numbers."""
+        with self._connection.reading() as db:
+            return read.names(db, "property")
+
+    def columns(self) -> list[tuple[int, int, str, str, str | None, float | None]]:
+        """Entity and property by number, text, datatype, unit and number of all values of now, by property."""
+        with self._connection.reading() as db:
+            return value_rows.columns(db)
+
+    def changed_since(self, moment: int) -> bool:
+        """Whether some value came or went after a moment."""
+        with self._connection.reading() as db:
+            return value_rows.changed_since(db, moment)
+
+    # Saying it
+
+    def set(self, entity: str, property: str, values: Sequence[Value], *, source: str | None = None) -> bool:
+        """Let this be what a property of an entity says from now on; nothing at all if there are no values.
+
+        The entity has to be there; the property is found by its id or label, or is new. False if it is so already.
+        """
+        values = [check_value(each) for each in values]
+        with self._connection.writing() as db:
+            number = texts.id_of(db, "entity", check_name("entity", entity))
+            by = Numbering(db, "property", texts.number_of if values else texts.id_of).number(
+                check_name("property", property)
+            )
+            write = Write(db, check_source(source))
+            slot = number, by
+            gone, new, _ = value_rows.set_slot(
+                write, slot, list(dict.fromkeys(values)), value_rows.present_values(db, slot), keep=False
+            )
+            return gone + new > 0
+
+    def set_all(self, said: Iterable[Said], *, source: str | None = None, keep: bool = False) -> Stated:
+        """The same for many (entity, property, value), all in one write. With `keep` besides what was said before.
+
+        Names are ids. What is said of an id that is not stored is left out, and listed in the result.
+        """
+        with self._connection.writing() as db:
+            return value_rows.state(Write(db, check_source(source)), said, keep=keep)[0]
+
+    def _which(self, entity: str | None, property: str | None) -> Which:
+        with self._connection.reading() as db:
+            return Which(
+                None if entity is None else texts.id_of(db, "entity", check_name("entity", entity)),
+                None if property is None else texts.id_of(db, "property", check_name("property", property)),
+            )
+
+    def _pages(self, which: Which, moment: int) -> Iterator[StoredValue]:
+        after: int | None = 0
+        while after is not None:
+            with self._connection.reading() as db:
+                found, after = value_rows.page(db, which, moment, after)
+            yield from found
