@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import hmem
@@ -25,9 +25,7 @@ from hmem.model.checkpoint import (
     Model,
     load,
     model_folder,
-    read_tensors,
     save,
-    write_tensors,
 )
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
@@ -204,23 +202,6 @@ def test_a_file_in_the_way_is_not_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "model").read_text() == "mine"
 
 
-def test_tensors_are_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "training.safetensors"
-    write_tensors(path, {"a": torch.ones(2)}, {"state": "1"})
-    before = path.read_bytes()
-
-    def fail(tensors: object, file: Path, metadata: object = None) -> None:
-        file.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(checkpoint, "save_file", fail)
-    with pytest.raises(OSError, match="No space left"):
-        write_tensors(path, {"a": torch.zeros(2)})
-    assert path.read_bytes() == before
-    tensors, metadata = read_tensors(path)
-    assert (tensors["a"].tolist(), metadata) == ([1.0, 1.0], {"state": "1"})
-
-
 # Folders that cannot be used
 
 
@@ -386,27 +367,6 @@ def edit(folder: Path, **changes: object) -> None:
     path = folder / "config.json"
     settings = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**settings, **changes}), encoding="utf-8")
-
-
-def test_a_full_disk_is_one_clear_error_and_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "training.safetensors"
-    write_tensors(path, {"x": torch.zeros(3)})
-    before = path.read_bytes()
-
-    def full(tensors: object, filename: Path, metadata: object = None) -> None:
-        filename.write_bytes(b"half")
-        raise SafetensorError("I/O error: No space left on device (os error 28)")
-
-    monkeypatch.setattr(checkpoint, "save_file", full)
-    with pytest.raises(
-        CheckpointError,
-        match=r"safetensors: could not be written \(No space left on device\); .*; free some space",
-    ):
-        write_tensors(path, {"x": torch.ones(3)})
-    assert path.read_bytes() == before
-    assert [child.name for child in tmp_path.iterdir()] == [path.name]
 
 
 def test_base_is_the_bundled_model_unless_there_is_such_a_folder(

@@ -73,7 +73,7 @@ def test_a_folder_replaced_while_it_is_read_gives_one_of_the_two_models(
     other = saved_model("recall")
     with torch.no_grad():
         memory_of(other.model).embeddings.entity.fill_(7.0)
-    real = checkpoint._check_sizes
+    real = checkpoint.check_sizes
     replaced: list[bool] = []
 
     def replace_first(*arguments: object) -> None:
@@ -82,7 +82,7 @@ def test_a_folder_replaced_while_it_is_read_gives_one_of_the_two_models(
             save(folder, other)
         real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(checkpoint, "_check_sizes", replace_first)
+    monkeypatch.setattr(checkpoint, "check_sizes", replace_first)
     entities = memory_of(load(folder).model).embeddings.entity
     assert replaced
     assert bool((entities == 7.0).all())

@@ -16,10 +16,10 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from hmem.model.build import Network
-from hmem.model.checkpoint import read_tensors, write_tensors
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.presets import PRESETS
 from hmem.model.query import Query
+from hmem.model.weights import read_tensors, write_tensors
 from hmem.training import loop, loss
 from hmem.training.loop import Hooks, Outcome, Progress, Speedometer, matmul_precision, train
 from hmem.training.loss import answer_loss

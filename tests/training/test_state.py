@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from hmem.model.checkpoint import read_tensors, write_tensors
 from hmem.model.hmem import HMem
+from hmem.model.weights import read_tensors, write_tensors
 from hmem.training.start import make_optimizer
 from hmem.training.state import COUNTERS, State
 from tests.model.problems import ask, index_of, random_facts, small

@@ -24,7 +24,8 @@ import torch
 from hmem.config import Config, from_dict, to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.graph.fact_keys import FactKeys
-from hmem.model.checkpoint import ASIDE, FILES, Model, read_tensors, write_tensors
+from hmem.model.checkpoint import ASIDE, FILES, Model
+from hmem.model.weights import read_tensors, write_tensors
 from hmem.sqlite_files import PART, STATE, is_input
 from hmem.training.loop import Progress
 from hmem.training.pretrain import Look

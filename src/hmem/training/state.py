@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from hmem.model.build import Network
-from hmem.model.checkpoint import with_todays_names
+from hmem.model.weights import with_todays_names
 
 Weights = dict[str, Tensor]
 
