@@ -82,7 +82,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    laws.load(thorough=config.getoption("--slow"))
+    shapes.every_call = config.getoption("--slow")
+    laws.load(thorough=shapes.every_call)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

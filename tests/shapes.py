@@ -2,7 +2,8 @@
 
 The hook decorates every function of hmem with `jaxtyping.jaxtyped`, which binds each call's arguments to the signature
 and checks them twice. Here a function is checked once, by beartype, and only one whose signature has shapes begins a
-new scope of dimensions.
+new scope of dimensions. A function with shapes that is called very often is checked the first so many times, and then
+now and then; with `pytest --slow` each time.
 """
 
 import dataclasses
@@ -17,6 +18,8 @@ from beartype import beartype
 jaxtyped = jaxtyping.jaxtyped
 LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 SCOPE = jaxtyped("context")
+ALWAYS, OFTEN = 200, 16  # calls of a function that are checked, and how many there are to each check after these
+every_call = False
 
 
 def install() -> None:
@@ -39,8 +42,14 @@ def checked(function: Any = None, *, typechecker: Any) -> Any:
 
 
 def _in_a_scope(function: Callable[..., Any], within: Callable[..., Any]) -> Callable[..., Any]:
+    calls = 0
+
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > ALWAYS and calls % OFTEN and not every_call:
+            return function(*arguments, **options)
         with SCOPE:
             return within(*arguments, **options)
 
