@@ -12,6 +12,7 @@ import torch
 from hmem.errors import CheckpointError
 from hmem.model import checkpoint
 from hmem.model.checkpoint import ASIDE, FILES, load, save
+from hmem.model.weights import check_sizes
 from tests.model.problems import memory_of
 from tests.model.test_checkpoint import folder, saved_model
 
@@ -73,7 +74,7 @@ def test_a_folder_replaced_while_it_is_read_gives_one_of_the_two_models(
     other = saved_model("recall")
     with torch.no_grad():
         memory_of(other.model).embeddings.entity.fill_(7.0)
-    real = checkpoint.check_sizes
+    real = check_sizes
     replaced: list[bool] = []
 
     def replace_first(*arguments: object) -> None:
@@ -82,7 +83,7 @@ def test_a_folder_replaced_while_it_is_read_gives_one_of_the_two_models(
             save(folder, other)
         real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(checkpoint, "check_sizes", replace_first)
+    monkeypatch.setattr("hmem.model.checkpoint.check_sizes", replace_first)
     entities = memory_of(load(folder).model).embeddings.entity
     assert replaced
     assert bool((entities == 7.0).all())
