@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -354,3 +354,59 @@ def test_a_pipe_in_a_process_of_its_own(command: Command, kb: str) -> None:
     added = subprocess.run([*hmem, "add", "copy.kb", "-"], input=exported.stdout, capture_output=True)
     assert (added.returncode, added.stderr) == (0, b"")
     assert added.stdout.decode().startswith(f"{len(FACTS)} facts added, 0 stored already\n")
+
+
+# when facts held
+
+
+TIMED = (
+    "from,rel,to,start_date,end date,confidence\nada,works_at,Acme,2015,2019-03,0.5\nbob,works_at,Acme,2016-02-29,,\n"
+)
+
+
+def test_times_are_kept_and_shown_where_there_are_any(command: Command, kb: str) -> None:
+    assert "until" not in command("facts", "list", kb, "--limit", 0).out
+    fact = ("dire_wolf.n.01", "part_of", "ice_age")
+    assert command("facts", "add", kb, *fact, "--until", "1500").code == 0
+    out = command("facts", "list", kb, "--head", fact[0]).out
+    assert rows(out)[0] == ["head", "relation", "tail", "until", "added", "source"]
+    assert rows(out)[1][:4] == [*fact, "1500-12-31"]
+    (found,) = json.loads(command("facts", "list", kb, "--head", fact[0], "--json", "-").out)
+    assert (found["valid_from"], found["valid_until"], found["inferred_by"]) == (None, "1500-12-31", None)
+    code, out, err = command("facts", "add", kb, "a", "b", "c", "--from", "2019", "--until", "2018")
+    assert (code, out) == (1, "")
+    assert err == "hmem: it ends on 2018-12-31, before it begins on 2019-01-01\n"
+    assert command("facts", "add", kb, "a", "b", "c", "--from", "May").err.startswith("hmem: expected a day such as")
+
+
+def test_columns_of_a_file_say_when_its_facts_held(command: Command, kb: str) -> None:
+    Path("staff.csv").write_text(TIMED)
+    command("facts", "import", kb, "staff.csv")
+    with Store.open(kb) as store:
+        ada, bob = store.listing(tail="Acme")
+        assert (ada.valid_from, ada.valid_until, ada.confidence) == (date(2015, 1, 1), date(2019, 3, 31), 0.5)
+        assert (bob.valid_from, bob.valid_until, bob.confidence) == (date(2016, 2, 29), None, None)
+    Store.create("copy.kb").close()
+    command("facts", "import", "copy.kb", kb)  # a knowledge base tells all it knows
+    Store.create("other.kb").close()
+    command("facts", "import", "other.kb", "staff.csv", "--from", "2020", "--until", "2021")
+    Store.create("plain.kb").close()
+    command("facts", "import", "plain.kb", "staff.csv", "--columns", "from,rel,to")
+    found = {}
+    for name in ("copy.kb", "other.kb", "plain.kb"):
+        with Store.open(name) as store:
+            (each,) = store.listing(head="ada", relation="works_at")
+            found[name] = str(each.valid_from), str(each.valid_until), each.confidence
+    assert found == {
+        "copy.kb": ("2015-01-01", "2019-03-31", 0.5),
+        "other.kb": ("2020-01-01", "2021-12-31", 0.5),
+        "plain.kb": ("None", "None", None),
+    }
+
+
+def test_a_day_that_is_none_is_told_with_its_file(command: Command, kb: str) -> None:
+    Path("staff.csv").write_text(TIMED.replace("2016-02-29", "2015-02-29"))
+    code, _, err = command("facts", "import", kb, "staff.csv")
+    assert code == 1
+    assert err.startswith("hmem: staff.csv: row 1 (counted from 0): expected a day such as 2019-05-01")
+    assert err.endswith("name the columns to be read: --columns head,relation,tail\n")

@@ -50,6 +50,18 @@ def test_a_fact_is_stored_with_its_source_and_used_by_the_next_answer(api: "Test
     assert api.post("/facts", json=body).json() == {"moment": 2, "added": 0, "unchanged": 2}
 
 
+def test_a_fact_is_stored_with_the_days_on_which_it_held(api: "TestClient") -> None:
+    timed = fact(NEW, "hypernym", "wolf.n.01", valid_from="2019-05", valid_until="2020")
+    assert api.post("/facts", json={"facts": [timed]}).status_code == 201
+    (found,) = api.get("/facts", params={"head": NEW}).json()["facts"]
+    assert (found["valid_from"], found["valid_until"]) == ("2019-05-01", "2020-12-31")
+    assert (found["inferred_by"], found["probability"]) == (None, None)
+    (neighbor,) = api.get("/neighbors", params={"entity": NEW}).json()["facts"]
+    assert neighbor["valid_until"] == "2020-12-31"
+    wrong = api.post("/facts", json={"facts": [fact(NEW, "hypernym", "dog.n.01", valid_from="May")]})
+    assert code_of(wrong) == (422, "invalid")
+
+
 def test_an_answer_changes_with_the_facts_and_back(api: "TestClient") -> None:
     def answers() -> object:
         return api.post("/predict", json={**DOG, "stored": False}).json()["results"][0]["answers"]

@@ -17,12 +17,21 @@ from hmem.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from hmem.graph.descriptions import Labels
+    from hmem.graph.qualifiers import Given
     from hmem.knowledge.store.records import Names3, StoredFact
     from hmem.knowledge.store.store import Store
 
 app = typer.Typer(help="Add, remove, list, import and export the facts of a knowledge base.", no_args_is_help=True)
 
 LISTED = 20  # facts, unless --limit says otherwise
+SAID = {  # of some facts, and what it is called in a table
+    "valid_from": "from",
+    "valid_until": "until",
+    "inferred_by": "inferred by",
+    "confidence": "confidence",
+    "probability": "probability",
+}
+NUMBERS = ("confidence", "probability")
 
 Fact = Annotated[
     list[str],
@@ -35,7 +44,9 @@ def add(
     kb: options.KnowledgeBase,
     fact: Fact,
     source: options.Source = None,
-    confidence: Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1; kept with the facts.")] = None,
+    confidence: options.Confidence = None,
+    valid_from: options.ValidFrom = None,
+    valid_until: options.ValidUntil = None,
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add a fact, or those that come on standard input. Names that are new are added with it."""
@@ -43,7 +54,8 @@ def add(
     with transfer.open_store(kb) as store:
         if fact != [transfer.STANDARD]:  # typed, not read: labels are understood
             facts = [_known(store, *each) for each in facts]
-        done = store.add(facts, source=source, confidence=confidence)
+        given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
+        done = store.add(facts, source=source, **given)
         new = new_names([done])
         if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
             return
@@ -149,7 +161,9 @@ def import_(
     source: Annotated[
         str | None, typer.Option(help="Where they come from; kept with the facts. The file's name if not given.")
     ] = None,
-    confidence: Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1; kept with the facts.")] = None,
+    confidence: options.Confidence = None,
+    valid_from: options.ValidFrom = None,
+    valid_until: options.ValidUntil = None,
     columns: options.Columns = None,
     delimiter: options.Delimiter = None,
     header: options.Header = None,
@@ -160,6 +174,8 @@ def import_(
 ) -> None:
     """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
     how = options.reading(columns, delimiter, header, format_, short_names)
+    given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
+    given = {name: value for name, value in given.items() if value is not None}  # which counts more than a column
     done: list[tuple[str, int, int]] = []  # name, rows, facts added
     with transfer.open_store(kb) as store, _interruptible(done), output.import_progress() as progress:
         tables = []
@@ -175,7 +191,7 @@ def import_(
             word = name if source is None else source
             told = partial(progress, name)
             chosen = options.languages(language)
-            stored = store.add_table(table, source=word, confidence=confidence, progress=told, languages=chosen)
+            stored = store.add_table(table, source=word, progress=told, languages=chosen, **given)
             writes.append(stored)
             done.append((name, table.num_rows, len(stored.changed)))
         new = new_names(writes)
@@ -242,16 +258,28 @@ def _chosen(store: "Store", head: str | None, relation: str | None, tail: str | 
 
 
 def _show_facts(found: "Sequence[StoredFact]", labels: "Labels") -> None:
-    sure = any(each.confidence is not None for each in found)
-    table = output.table(["head", "relation", "tail", "added", "source"], ["confidence"] if sure else [])
+    """A table; what is said of some facts only has a column where there is something to show."""
+    said = {name: heading for name, heading in SAID.items() if any(getattr(each, name) is not None for each in found)}
+    numbers = [heading for name, heading in said.items() if name in NUMBERS]
+    texts = [heading for name, heading in said.items() if name not in NUMBERS]
+    table = output.table(["head", "relation", "tail", *texts, "added", "source"], numbers)
     for each in found:
-        row = [*map(output.cell, labels.fact(*each.names)), output.when(each.added_at), output.cell(each.source)]
-        table.add_row(*row, *([output.decimal(each.confidence, 2)] if sure else []))
+        values = {name: getattr(each, name) for name in said}
+        words = [
+            output.cell(None if value is None else str(value)) for name, value in values.items() if name not in NUMBERS
+        ]
+        row = [
+            *map(output.cell, labels.fact(*each.names)),
+            *words,
+            output.when(each.added_at),
+            output.cell(each.source),
+        ]
+        table.add_row(*row, *(output.decimal(value, 2) for name, value in values.items() if name in NUMBERS))
     output.show(table)
 
 
 def _line(each: "StoredFact") -> dict[str, Any]:
-    return {name: getattr(each, name) for name in (*transfer.ROLES, "added_at", "source", "confidence")}
+    return {name: getattr(each, name) for name in (*transfer.ROLES, "added_at", "source", "confidence", *SAID)}
 
 
 def _events(each: "StoredFact") -> Iterable[dict[str, Any]]:

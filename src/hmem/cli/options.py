@@ -57,8 +57,18 @@ AnswerJson = Annotated[
         "--json", metavar="PATH", callback=free_output, help="Write the result as JSON; - for standard output."
     ),
 ]
+Confidence = Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1; kept with the facts.")]
+ValidFrom = Annotated[
+    str | None, typer.Option("--from", metavar="DAY", help="Since when it held: 2019-05-01, 2019-05 or 2019.")
+]
+ValidUntil = Annotated[
+    str | None, typer.Option("--until", metavar="DAY", help="Until when, that day, month or year included.")
+]
 Columns = Annotated[
-    str | None, typer.Option(help="Head, relation and tail, by name or position: from,type,to or 0,2,1.")
+    str | None,
+    typer.Option(
+        help="Head, relation and tail, by name or position: from,type,to or 0,2,1; then perhaps first and last day."
+    ),
 ]
 Delimiter = Annotated[str | None, typer.Option(help="One character, or \\t; found out by default.")]
 Header = Annotated[bool | None, typer.Option(help="Whether the first row names the columns.")]

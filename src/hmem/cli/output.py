@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,7 +174,7 @@ def _plain(obj: Any) -> Any:
         return _plain(obj.tolist())
     if isinstance(obj, float):
         return obj if math.isfinite(obj) else None
-    if isinstance(obj, datetime):
+    if isinstance(obj, date):
         return obj.isoformat()
     return str(obj) if isinstance(obj, Path) else obj
 

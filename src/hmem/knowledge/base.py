@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from hmem.errors import ConfigError, DataError, HMemError, UnknownNameError
 from hmem.graph.dataset import Dataset
 from hmem.graph.descriptions import Description
 from hmem.graph.name_search import closest
+from hmem.graph.qualifiers import Day, Given
 from hmem.graph.readers.entities import read_entities
 from hmem.graph.values import Plain, Value
 from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
@@ -43,7 +44,7 @@ from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.naming import Described
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3, StoredFact, Written
-from hmem.knowledge.store.store import Confidence, Store
+from hmem.knowledge.store.store import Store
 from hmem.knowledge.store.validation import check_facts, check_name
 from hmem.model.checkpoint import Model, load, model_folder
 from hmem.runs.device import resolve_device
@@ -147,18 +148,30 @@ class KnowledgeBase:
     # Changing what is stored
 
     def add(
-        self, head: str, relation: str, tail: str, *, source: str | None = None, confidence: float | None = None
+        self,
+        head: str,
+        relation: str,
+        tail: str,
+        *,
+        source: str | None = None,
+        confidence: float | None = None,
+        valid_from: Day | None = None,
+        valid_until: Day | None = None,
     ) -> bool:
         """Store a fact; False if it was there already. Names that are new make new entities and relations.
+
+        `valid_from` and `valid_until` are the first and the last day on which it held; a year or a month stands for
+        its first day and its last.
 
         Each may be an id, a label or an alias; those of `add_many` and `import_` are ids.
         """
         fact = head, relation, tail
-        return bool(len(self.store.add([fact], source=source, confidence=confidence, by_label=True).changed))
+        given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
+        return bool(len(self.store.add([fact], source=source, by_label=True, **given).changed))
 
-    def add_many(self, facts: Iterable[Names3], *, source: str | None = None, confidence: Confidence = None) -> Written:
-        """Store facts, all or none; `confidence` is one number for all, or one for each."""
-        return self.store.add(facts, source=source, confidence=confidence)
+    def add_many(self, facts: Iterable[Names3], *, source: str | None = None, **given: Unpack[Given]) -> Written:
+        """Store facts, all or none. What is `given` of them, such as a confidence, is one for all, or one for each."""
+        return self.store.add(facts, source=source, **given)
 
     def remove(self, head: str, relation: str, tail: str, *, source: str | None = None) -> bool:
         """Forget a fact, but not its history; False if it was not there."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hmem.errors import ConfigError
 from hmem.graph.descriptions import Labels
+from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import PARTS
 from hmem.knowledge.store.records import Names3, StoredFact, StoredValue
 
@@ -23,11 +24,12 @@ Direction = Literal["tail", "head"]  # which end of the fact is asked for
 TYPES = {  # of columns
     **dict.fromkeys((*PARTS, "entity", "source", "kind", "text", "end", "instead"), pa.string()),
     **dict.fromkeys(("property", "datatype", "language", "unit"), pa.string()),
-    **dict.fromkeys(("score", "probability", "if_missing", "similarity", "confidence", "contribution"), pa.float64()),
+    **dict.fromkeys(("score", "if_missing", "similarity", "contribution"), pa.float64()),
     **dict.fromkeys(("weight", "match", "without", "doubt"), pa.float64()),
     **dict.fromkeys(("query", "rank", "tail_rank", "head_rank"), pa.int64()),
     "stored": pa.bool_(),
     "added_at": pa.timestamp("us", tz="UTC"),
+    **QUALIFIERS,
     **dict.fromkeys(("facts", "because"), pa.list_(pa.list_(pa.string()))),
 }
 
@@ -191,7 +193,7 @@ class Values(Table[StoredValue]):
 class Neighbors(Table[Neighbor]):
     """Stored facts, those with the entity as head first."""
 
-    COLUMNS = ("query", *PARTS, "source", "added_at", "confidence")
+    COLUMNS = ("query", *PARTS, "source", "added_at", *QUALIFIERS)
 
 
 def cell(name: str, value: object) -> str:

@@ -12,9 +12,14 @@ FACT: dict[str, JsonValue] = {"head": "dire_wolf.n.01", "relation": "_hypernym",
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="An id, a label or an alias.")]
 MOST_ALIASES = 1_000
+LONGEST_DAY = 40  # characters
 EndOf = results.Direction
 Direction = Annotated[EndOf, Field(description="Which end is asked for: the tails of (entity, relation, ?), or heads.")]
 Count = Annotated[int, Field(ge=1, le=MOST_K, description="How many answers are wanted.")]
+Day = Annotated[
+    str,
+    Field(min_length=4, max_length=LONGEST_DAY, examples=["2019-05-01"], description="2019-05-01, 2019-05 or 2019."),
+]
 Names3 = Annotated[list[Name], Field(min_length=3, max_length=3, description="Head, relation and tail.")]
 
 
@@ -89,6 +94,10 @@ class FactIn(In):
     relation: Name
     tail: Name
     confidence: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
+    valid_from: Annotated[Day | None, Field(description="The first day on which it held, or the first of a month.")] = (
+        None
+    )
+    valid_until: Annotated[Day | None, Field(description="The last one.")] = None
 
 
 class FactsIn(In):

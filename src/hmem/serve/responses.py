@@ -1,7 +1,7 @@
 """What a client receives, as OpenAPI describes it."""
 
 import math
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -164,6 +164,10 @@ class FactOut(NamesOut):
     source: str | None
     added_at: datetime
     confidence: float | None
+    valid_from: Annotated[date | None, Field(description="The first day on which it held; null if not said.")]
+    valid_until: Annotated[date | None, Field(description="The last one.")]
+    inferred_by: Annotated[str | None, Field(description="The model that concluded it; null for what was asserted.")]
+    probability: Annotated[float | None, Field(description="That this model gave it.")]
 
 
 class FactsOut(Labelled):

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from hmem.graph.qualifiers import Given
 from hmem.graph.triples import PARTS
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import StoredFact, Written
@@ -89,10 +90,12 @@ async def add_facts(request: Request, service: TheService, body: FactsIn) -> Add
 
     Each name is an id, a label or an alias, or that of a new entity.
     """
-    confidence = [fact.confidence for fact in body.facts]
-    written = await service.write(
-        lambda store: store.add(body.names, source=body.source, confidence=confidence, by_label=True)
-    )
+    given: Given = {
+        "confidence": [fact.confidence for fact in body.facts],
+        "valid_from": [fact.valid_from for fact in body.facts],
+        "valid_until": [fact.valid_until for fact in body.facts],
+    }
+    written = await service.write(lambda store: store.add(body.names, source=body.source, by_label=True, **given))
     request.app.state.news.look()
     return AddedOut(moment=written.moment, added=len(written.changed), unchanged=written.unchanged)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import ConfigError, DataError
-from hmem.graph.readers.columns import Columns, check_columns, find_columns, heading
+from hmem.graph.readers.columns import Columns, check_columns, find_columns, find_qualifiers, heading
 from hmem.graph.readers.files import Place
 
 TABLE = Place(Path("t"))
@@ -65,6 +65,10 @@ def test_columns_by_name_and_position() -> None:
         ((0, 1), "columns=(0, 1) must name three different columns: the head, the relation, the tail"),
         ((0, 1, 0), "columns=(0, 1, 0) must name three different columns: the head, the relation, the tail"),
         ("hrt", "columns='hrt' must name three different columns: the head, the relation, the tail"),
+        (
+            (0, 1, 2, 3, 4, 5),
+            "columns=(0, 1, 2, 3, 4, 5) must name three different columns: the head, the relation, the tail",
+        ),
         ((-1, 0, 1), "columns=(-1, 0, 1) must count the columns from 0"),
     ],
 )
@@ -95,3 +99,33 @@ def test_names_without_a_heading_and_doubled_names() -> None:
     many = [f"c{i}" for i in range(10)]
     with pytest.raises(DataError, match=r'"c7" and 2 more$'):
         find_columns(many, 10, ("x", 1, 2), TABLE)
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("head relation tail valid_from valid_until confidence", {"valid_from": 3, "valid_until": 4, "confidence": 5}),
+        ("Start-Date h r t UNTIL", {"valid_from": 0, "valid_until": 4}),
+        ("from type to start_time end_time", {"valid_from": 3, "valid_until": 4}),
+        ("h r t since valid_from", {"valid_from": 4}),  # the clearer word
+        ("start type end", {}),
+        ("h r t since since", {}),
+        ("h r t probability", {}),  # of what?
+        ("h r t probability inferred_by", {"inferred_by": 4, "probability": 3}),
+    ],
+)
+def test_columns_that_qualify_facts(names: str, found: dict[str, int]) -> None:
+    words = names.split()
+    assert find_qualifiers(words, len(words), None, TABLE) == found
+    assert find_qualifiers(words, len(words), (0, 1, 2), TABLE) == {}
+
+
+def test_columns_of_days_by_name_or_position() -> None:
+    assert find_qualifiers(None, 5, (0, 1, 2, 4), TABLE) == {"valid_from": 4}
+    assert find_qualifiers(["a", "b", "c", "d", "e"], 5, (0, 1, 2, "e", "d"), TABLE) == {
+        "valid_from": 4,
+        "valid_until": 3,
+    }
+    assert find_qualifiers(None, 5, None, TABLE) == {}
+    with pytest.raises(DataError, match="t: no column 5; there are 5, counted from 0"):
+        find_qualifiers(None, 5, (0, 1, 2, 5), TABLE)

@@ -37,7 +37,7 @@ def test_delimiters_are_told_from_kind_and_first_row(
 def test_a_heading_is_left_out_of_the_rows(write: Write) -> None:
     path = write("a.csv", '\ufeff\r\n \r\ntail,"head",relation\r\na,r,b\r\n')
     assert find_layout(path, "csv", None, None, None) == Layout(
-        delimiter=",", quoted=True, width=3, columns=(1, 2, 0), offset=27, lines=3
+        delimiter=",", quoted=True, width=3, columns=(1, 2, 0), said={}, offset=27, lines=3
     )
     as_row = find_layout(path, "csv", None, False, None)
     assert (as_row.columns, as_row.offset, as_row.lines) == ((0, 1, 2), 0, 0)

@@ -3,7 +3,9 @@
 import bz2
 import gzip
 import io
+import math
 from contextlib import suppress
+from datetime import date, datetime
 from pathlib import Path
 
 import networkx as nx
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 
 from hmem.errors import ConfigError, DataError, HMemError
 from hmem.graph.readers.read import FORMATS, read_table
+from hmem.graph.triples import PARTS
 from tests.graph.readers.helpers import Write, fragments, fuzz, triples
 
 ABC = [("a", "r", "b"), ("b", "r", "c")]
@@ -178,3 +181,64 @@ def test_every_cut_of_a_binary_file_is_our_own_error(folder: Path, suffix: str, 
         path.write_bytes(content[:length])
         with pytest.raises(DataError):
             read_table(path)
+
+
+@pytest.mark.parametrize(
+    "form", ["csv", "csv with a quote", "csv by the slow scan", "parquet", "pandas", "arrow dates"]
+)
+def test_what_qualifies_facts_is_read_from_every_table(write: Write, form: str) -> None:
+    text = "from,type,to,start_date,end_date,confidence\na,r,b,2019-05,,0.5\nb,r,c,,2020,\n"
+    columns: dict[str, list[object]] = {
+        "from": ["a", "b"],
+        "type": ["r", "r"],
+        "to": ["b", "c"],
+        "start_date": ["2019-05", ""],
+        "end_date": [None, "2020"],
+        "confidence": [0.5, math.nan],
+    }
+    match form:
+        case "parquet":
+            pq.write_table(pa.table(columns), path := write("a.parquet", ""))
+            source: object = path
+        case "pandas":
+            source = pd.DataFrame(columns)
+        case "arrow dates":
+            first = pa.array([date(2019, 5, 1), None])
+            last = pa.array([None, datetime(2020, 12, 31, 12)], pa.timestamp("us"))
+            source = pa.table({**columns, "start_date": first, "end_date": last})
+        case "csv by the slow scan":
+            source = write("a.csv", text + "\n \n")
+        case _:
+            source = write("a.csv", text.replace("2019-05", '"2019-05"') if "quote" in form else text)
+    table = read_table(source)
+    assert table.schema.field("valid_from").type == table.schema.field("valid_until").type == pa.date32()
+    assert table.to_pylist() == [
+        {
+            **dict(zip(PARTS, "arb", strict=True)),
+            "valid_from": date(2019, 5, 1),
+            "valid_until": None,
+            "confidence": 0.5,
+        },
+        {
+            **dict(zip(PARTS, "brc", strict=True)),
+            "valid_from": None,
+            "valid_until": date(2020, 12, 31),
+            "confidence": None,
+        },
+    ]
+    assert read_table(source, columns=("from", "type", "to")).column_names == list(PARTS)
+    only_days = read_table(source, columns=("from", "type", "to", "start_date"))
+    assert only_days.column_names == [*PARTS, "valid_from"]
+
+
+def test_columns_that_say_nothing_are_left_out(write: Write) -> None:
+    assert triples(read_table(write("a.csv", "h,r,t,since\na,r,b,\nb,r,c,\n"))) == ABC
+
+
+def test_a_day_that_is_none_names_file_and_row(write: Write) -> None:
+    path = write("a.csv", "h,r,t,since\na,r,b,2019\nb,r,c,May\n")
+    with pytest.raises(
+        DataError, match=r"a.csv: row 1 \(counted from 0\): expected a day .* as valid_from, found 'May'; name"
+    ):
+        read_table(path)
+    assert triples(read_table(path, columns=(0, 1, 2))) == ABC

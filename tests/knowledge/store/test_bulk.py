@@ -104,7 +104,7 @@ def test_a_confidence_for_each_row(store: Store) -> None:
         (pa.array([0.5]), "received 1 confidences for 2 facts"),
         ([0.5], "received 1 confidences for 2 facts"),
         (pa.array([0.5, 1.5]), r"row 1 \(counted from 0\): a confidence is a number from 0 to 1, received 1.5"),
-        (pa.array(["a", "b"]), "expected a column of numbers"),
+        (pa.array(["a", "b"]), r"row 0 \(counted from 0\): a confidence is a number from 0 to 1"),
         (7.0, "a confidence is a number from 0 to 1"),
     ],
 )

@@ -1,6 +1,7 @@
 """Listings tell the whole story of the facts asked for, page by page, as they were when the listing was begun."""
 
 from collections.abc import Iterator
+from datetime import date
 from itertools import product
 from pathlib import Path
 
@@ -99,6 +100,23 @@ def test_the_history_tells_who_and_when(store: Store) -> None:
     assert store.history(tail="wolf") == [paw]
     assert store.history(limit=2) == [again, paw]
     assert store.history(limit=3, relation="hypernym") == [again, old, dog]
+
+
+def test_each_form_of_a_fact_keeps_what_was_said_of_it(store: Store) -> None:
+    store.add([WOLF, DOG], valid_from=["2019-05", None], valid_until=2020)
+    store.remove([WOLF])
+    store.add([WOLF], inferred_by="base", probability=0.75)
+    store.add([WOLF], valid_from=2001)  # stored already: it stays as it is
+    again, old, dog = store.history()
+    assert (again.valid_from, again.inferred_by, again.probability) == (None, "base", 0.75)
+    assert (old.valid_from, old.valid_until, old.inferred_by) == (date(2019, 5, 1), date(2020, 12, 31), None)
+    assert (dog.valid_from, dog.valid_until) == (None, date(2020, 12, 31))
+    assert list(store.listing()) == [dog, again]
+    assert [fact.valid_from for fact in store.listing(as_of=1)] == [date(2019, 5, 1), None]
+    assert store.table(1, qualified=True).to_pylist()[0]["valid_from"] == date(2019, 5, 1)
+    assert store.table(qualified=True).column("probability").to_pylist() == [None, 0.75]
+    assert store.table().column_names == ["head", "relation", "tail"]
+    assert store.check() == []
 
 
 def test_a_part_of_the_history_is_its_beginning(store: Store) -> None:

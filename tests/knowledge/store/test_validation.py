@@ -1,14 +1,10 @@
 """Any text is kept as it is, or refused with the reason."""
 
-import math
-
 import pytest
 
 from hmem.errors import DataError
 from hmem.knowledge.store.validation import (
     LONGEST_NAME,
-    check_confidence,
-    check_confidences,
     check_fact,
     check_facts,
     check_name,
@@ -53,24 +49,6 @@ def test_the_wrong_part_is_named() -> None:
     with pytest.raises(DataError, match="expected a relation"):
         check_facts([("a", "b", "c"), ("a", "", "c")])
     assert check_facts(iter([["a", "b", "c"]])) == [("a", "b", "c")]
-
-
-@pytest.mark.parametrize("confidence", [0.0, 1.0, 0, 1, 0.25, None])
-def test_a_confidence_lies_between_0_and_1(confidence: float | None) -> None:
-    assert check_confidence(confidence) == confidence
-
-
-@pytest.mark.parametrize("confidence", [-0.01, 1.01, math.nan, math.inf, True, "0.5", "much", [0.5]])
-def test_other_confidences_are_refused(confidence: object) -> None:
-    with pytest.raises(DataError, match="a number from 0 to 1"):
-        check_confidence(confidence)
-
-
-def test_one_confidence_for_all_or_one_for_each() -> None:
-    assert check_confidences(0.5, 2) == [0.5, 0.5]
-    assert check_confidences([0.5, None], 2) == [0.5, None]
-    with pytest.raises(DataError, match="received 1 confidences for 2 facts"):
-        check_confidences([0.5], 2)
 
 
 def test_a_source_is_a_name_or_nothing() -> None:

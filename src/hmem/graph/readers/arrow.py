@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns
+from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns, find_qualifiers
 from hmem.graph.readers.files import Place
 from hmem.graph.readers.table import as_table
 from hmem.graph.triples import PARTS
@@ -21,16 +21,20 @@ def read_arrow(source: object, columns: Columns | None) -> pa.Table:
         table = pa.table(source)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise where.error(f"cannot be read as a table: {error}") from None
-    return three_columns(table, columns, where)
+    names = table.column_names
+    said = find_qualifiers(names, len(names), columns, where)
+    return facts_of(table, choose_columns(names, columns, where), said, where)
 
 
-def three_columns(table: pa.Table, columns: Columns | None, where: Place) -> pa.Table:
-    """The head, the relation and the tail of `table` as text; an error names `where`."""
-    positions = choose_columns(table.column_names, columns, where)
+def facts_of(table: pa.Table, positions: Positions, said: dict[str, int], where: Place) -> pa.Table:
+    """The head, the relation and the tail of `table` as text, and what qualifies them; an error names `where`."""
     if not table.num_rows:
         raise where.error("expected rows of head, relation and tail, found an empty table")
     chosen = zip(PARTS, positions, strict=True)
-    return as_table([_text(table.column(position), role, where) for role, position in chosen])
+    facts = as_table([_text(table.column(position), role, where) for role, position in chosen])
+    for name, position in said.items():
+        facts = facts.append_column(name, table.column(position))
+    return facts
 
 
 def choose_columns(names: Sequence[str], columns: Columns | None, where: Place) -> Positions:

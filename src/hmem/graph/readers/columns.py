@@ -1,4 +1,4 @@
-"""Which three columns of a table are the head, the relation and the tail."""
+"""Which columns of a table are the head, the relation and the tail, and which say when a fact held and how surely."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from hmem.errors import ConfigError, Hint
 from hmem.graph.name_search import closest
 from hmem.graph.readers.files import Place
 
-# The columns of the head, the relation and the tail, each by name or by position counted from 0.
+# The columns of the head, the relation and the tail, each by name or by position counted from 0; behind them, if they
+# are to be read, those of the first and of the last day.
 Columns = Sequence[str | int]
 Positions = tuple[int, int, int]
 
@@ -35,12 +36,19 @@ _ENDS = {
 _RELATIONS = ("relation", "predicate")  # either wins over the other words
 _OTHER_RELATIONS = ("rel", "pred", "relationship", "property", "edge", "link", "verb", "interaction", "label", "type")
 _ADDITION = re.compile(r"(?<=.)_(id|name|entity|node|type|label)$")  # head_id is a head
+_QUALIFIERS = {  # by the words that name them, the clearest first
+    "valid_from": ("valid_from", "valid_since", "start_date", "start_time", "begin_date", "from_date", "since"),
+    "valid_until": ("valid_until", "valid_to", "end_date", "end_time", "until_date", "to_date", "until"),
+    "confidence": ("confidence",),
+    "inferred_by": ("inferred_by",),
+    "probability": ("probability",),
+}
 _INITIALS = (("h", "r", "t"), ("s", "p", "o"))
 
 
 def check_columns(columns: Columns) -> None:
-    """Refuse, before any file is opened, what can never name three columns."""
-    if isinstance(columns, str) or len(columns) != 3 or len(set(columns)) != 3:
+    """Refuse, before any file is opened, what can never name three columns, and perhaps those of two days."""
+    if isinstance(columns, str) or not 3 <= len(columns) <= 5 or len(set(columns)) != len(columns):
         raise _refuse("must name three different columns: the head, the relation, the tail", columns)
     if any(isinstance(column, int) and column < 0 for column in columns):
         raise _refuse("must count the columns from 0", columns)
@@ -53,8 +61,30 @@ def heading(names: Sequence[str]) -> Positions | None:
     relation, predicate, type and the like; h/r/t; s/p/o. Other columns may stand between them. Two candidates for
     one place are no heading, save that relation and predicate win over the vaguer words, and head over head_id.
     """
-    words = [re.sub(r"[\s-]+", "_", name.strip().lstrip("#:").strip().lower()) for name in names]
+    words = _words(names)
     return _heading(words) or _heading([_ADDITION.sub("", word) for word in words])
+
+
+def find_qualifiers(names: Sequence[str] | None, width: int, columns: Columns | None, where: Place) -> dict[str, int]:
+    """Where the columns stand that qualify facts: recognized in the heading, or those of days among `columns`.
+
+    What a model inferred is told by both its columns or none: a probability alone may be of anything.
+    """
+    if columns is not None:
+        days = zip(("valid_from", "valid_until"), columns[3:], strict=False)
+        return {name: _position(column, names, width, where) for name, column in days}
+    if names is None:
+        return {}
+    words = _words(names)
+    present = ((name, [word for word in known if words.count(word) == 1]) for name, known in _QUALIFIERS.items())
+    found = {name: words.index(known[0]) for name, known in present if known}
+    if not {"inferred_by", "probability"} <= found.keys():
+        found = {name: place for name, place in found.items() if name not in ("inferred_by", "probability")}
+    return found
+
+
+def _words(names: Sequence[str]) -> list[str]:
+    return [re.sub(r"[\s-]+", "_", name.strip().lstrip("#:").strip().lower()) for name in names]
 
 
 def _heading(words: list[str]) -> Positions | None:
@@ -78,7 +108,7 @@ def find_columns(names: Sequence[str] | None, width: int, columns: Columns | Non
     if columns is None:
         named = heading(names) if names is not None else None
         return named or ((0, 1, 2) if width == 3 else None)
-    head, relation, tail = (_position(column, names, width, where) for column in columns)
+    head, relation, tail = (_position(column, names, width, where) for column in columns[:3])
     if len({head, relation, tail}) < 3:
         raise _refuse("must name three different columns", columns)
     return head, relation, tail

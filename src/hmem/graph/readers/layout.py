@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hmem.errors import ConfigError, DataError, Hint
-from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns, heading
+from hmem.graph.readers.columns import CHOOSE_COLUMNS, Columns, Positions, find_columns, find_qualifiers, heading
 from hmem.graph.readers.files import Place
 from hmem.graph.readers.lines import Lines, open_text
 from hmem.graph.readers.rows import TextRow, fields_by, rows, split
@@ -22,6 +22,7 @@ class Layout:
     quoted: bool  # fields may stand in quotes, by RFC 4180
     width: int  # fields in a row
     columns: Positions  # of the head, the relation and the tail
+    said: dict[str, int]  # the columns that qualify the facts
     offset: int  # bytes before the first row, after a byte-order mark
     lines: int  # lines before the first row
 
@@ -48,6 +49,9 @@ def find_layout(path: Path, kind: str, delimiter: str | None, header: bool | Non
             quoted=quoted,
             width=len(first.fields),
             columns=_find_columns(path, first, delimiter, has_header, columns),
+            said=find_qualifiers(
+                first.fields if has_header else None, len(first.fields), columns, Place(path, first.number)
+            ),
             offset=lines.offset if has_header else 0,
             lines=lines.number if has_header else 0,
         )

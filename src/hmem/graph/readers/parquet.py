@@ -5,14 +5,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hmem.graph.readers.arrow import choose_columns, three_columns
-from hmem.graph.readers.columns import Columns
+from hmem.graph.readers.arrow import choose_columns, facts_of
+from hmem.graph.readers.columns import Columns, find_qualifiers
 from hmem.graph.readers.compression import FREE, MOST_GROWTH, open_bytes
 from hmem.graph.readers.files import Place
 
 
 def read_parquet(path: Path, columns: Columns | None) -> pa.Table:
-    """The triples of a Parquet file; of a wide one only the three columns are read. Errors count its rows from 0."""
+    """The triples of a Parquet file; of a wide one only their columns are read. Errors count its rows from 0."""
     place = Place(path)
     with open_bytes(path) as stream:
         source = stream if stream.seekable() else pa.BufferReader(stream.read())
@@ -24,11 +24,14 @@ def read_parquet(path: Path, columns: Columns | None) -> pa.Table:
                 if len(set(names)) < len(names):  # the file is read by column name
                     raise place.error(expected="columns with different names", found=", ".join(names))
                 _refuse_bomb(file.metadata, path.stat().st_size, place)
-                chosen = [names[position] for position in choose_columns(names, columns, place)]
-                table = file.read(columns=chosen)
+                positions = choose_columns(names, columns, place)
+                said = find_qualifiers(names, len(names), columns, place)
+                table = file.read(columns=[names[position] for position in (*positions, *said.values())])
         except (pa.ArrowException, OSError, ValueError) as error:
             raise place.error(f"not a sound Parquet file: {' '.join(str(error).split())}") from None
-    return three_columns(table, chosen, place)
+    head, relation, tail = (table.column_names.index(names[position]) for position in positions)
+    said = {name: table.column_names.index(names[position]) for name, position in said.items()}
+    return facts_of(table, (head, relation, tail), said, place)
 
 
 def _refuse_bomb(metadata: pq.FileMetaData, size: int, place: Place) -> None:

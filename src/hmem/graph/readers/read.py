@@ -22,8 +22,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hmem.errors import ConfigError, DataError
+from hmem.errors import ConfigError, DataError, Hint
 from hmem.graph.name_search import closest
+from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.readers.arrow import read_arrow
 from hmem.graph.readers.columns import Columns, check_columns
 from hmem.graph.readers.compression import bare_path
@@ -34,6 +35,7 @@ from hmem.graph.readers.rdf import RDF_FORMATS, read_rdf
 from hmem.graph.readers.stix import read_stix
 from hmem.graph.readers.text import read_text
 from hmem.graph.readers.tuples import read_tuples
+from hmem.graph.triples import PARTS
 
 FORMATS = ("tsv", "csv", "txt", "parquet", *RDF_FORMATS, "openke", "stix")
 
@@ -49,10 +51,14 @@ def read_table(
 ) -> pa.Table:
     """The triples of `source`: a table with columns head, relation and tail of dictionary-encoded text.
 
+    Where a heading names them, or `columns`, there are also the columns of `hmem.graph.qualifiers`: `valid_from` and
+    `valid_until`, as days, and `confidence`.
+
     `format` is one of FORMATS where the file's name does not tell. `delimiter` is a single character, guessed if not
     given; " " stands for runs of spaces. `header` says whether the first row names the columns; if not given, a first
     row such as head/relation/tail or from/type/to does. `columns` names the columns of head, relation and tail, or
-    gives their positions counted from 0; for networkx the middle one is the edge attribute. `iris` of an RDF file are
+    gives their positions counted from 0, and behind them, if wanted, those of the first and of the last day on which
+    the facts held; for networkx the middle one is the edge attribute. `iris` of an RDF file are
     "full", which is the default and what all files agree on, or "short", by the prefixes that the file declares.
 
     The table has at least one row, and no name in it is empty. Duplicates are kept. Input that cannot be read is one
@@ -60,6 +66,34 @@ def read_table(
     """
     if columns is not None:
         check_columns(columns)
+    return _qualified(_read(source, format, delimiter, header, columns, iris), source)
+
+
+def _qualified(table: pa.Table, source: object) -> pa.Table:
+    """The same table with its qualifiers by their types; those that say nothing are left out."""
+    given = table.column_names[3:]
+    if not given:
+        return table
+    try:
+        said = Qualifiers.of(table.num_rows, **{name: table.column(name) for name in given})
+    except DataError as error:
+        keep_out = Hint(text="name the columns to be read", option="columns", value=PARTS)
+        path = source if isinstance(source, str | os.PathLike) else None
+        raise DataError(error.problem, path=path, found=error.found, hint=keep_out) from None
+    table = table.select(PARTS)
+    for name, column in said.columns.items():
+        table = table.append_column(name, column)
+    return table
+
+
+def _read(
+    source: object,
+    format: str | None,
+    delimiter: str | None,
+    header: bool | None,
+    columns: Columns | None,
+    iris: str | None,
+) -> pa.Table:
     if isinstance(source, str | os.PathLike):
         return _read_file(Path(os.fsdecode(source)), format, delimiter, header, columns, iris)
     kind = type(source).__name__

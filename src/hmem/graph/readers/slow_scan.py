@@ -20,17 +20,23 @@ def scan(path: Path, layout: Layout) -> pa.Table:
     """
     head, relation, tail = layout.columns
     builder = TableBuilder()
+    said: dict[str, list[str]] = {name: [] for name in layout.said}
     with open_text(path) as stream:
         stream.read(layout.offset)
         for row in rows(Lines(stream, path, layout.lines), layout.delimiter, layout.quoted):
             fields = row.fields
             if len(fields) == layout.width and fields[head] and fields[relation] and fields[tail]:
                 builder.add(fields[head], fields[relation], fields[tail])
+                for name, place in layout.said.items():
+                    said[name].append(fields[place])
             elif not row.blank:
                 raise _what_is_wrong(row, layout, Place(path, row.number))
     if not len(builder):
         raise DataError(path=path, expected="rows of head, relation and tail", found="only a heading")
-    return builder.finish()
+    table = builder.finish()
+    for name, values in said.items():
+        table = table.append_column(name, pa.array(values, pa.string()))
+    return table
 
 
 def _what_is_wrong(row: TextRow, layout: Layout, place: Place) -> DataError:

@@ -25,7 +25,7 @@ def read_text(path: Path, kind: str, delimiter: str | None, header: bool | None,
     table = parse(path, layout)
     table = scan(path, layout) if table is None else table
     if header is None and not layout.lines and _is_unlike_the_rest(table):
-        first = ", ".join(str(column[0]) for column in table.columns)
+        first = ", ".join(str(table.column(part)[0]) for part in PARTS)
         note = f"the first row of {path.name} was read as a fact ({first}); "
         note += "if it is a heading, delete that row or give the option header"
         return with_note(table, note)
@@ -50,7 +50,8 @@ def parse(path: Path, layout: Layout) -> pa.Table | None:
     if not layout.delimiter.isascii() or (layout.delimiter == " " and layout.width != 3):
         return None  # pyarrow wants one byte; and a run of spaces may hide in a column that is not read
     names = [str(position) for position in range(layout.width)]
-    chosen = [names[position] for position in layout.columns]
+    chosen = [names[position] for position in (*layout.columns, *layout.said.values())]
+    types = {**dict.fromkeys(chosen, TEXT), **{names[place]: pa.string() for place in layout.said.values()}}
     with open_text(path) as stream:
         stream.read(layout.offset)
         if stream.peek(len(BOM)).startswith(BOM):
@@ -65,20 +66,18 @@ def parse(path: Path, layout: Layout) -> pa.Table | None:
                     quote_char='"' if layout.quoted else False,
                     newlines_in_values=layout.quoted,
                 ),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(chosen, TEXT), include_columns=chosen, check_utf8=False
-                ),
+                convert_options=csv.ConvertOptions(column_types=types, include_columns=chosen, check_utf8=False),
             )
         except pa.ArrowInvalid:
             return None
         if not inspected.passes() or table.num_rows == 0 or _has_empty_name(table):
             return None
-    return table.rename_columns(list(PARTS))
+    return table.rename_columns([*PARTS, *layout.said])
 
 
 def _has_empty_name(table: pa.Table) -> bool:
     empty = pa.scalar("", pa.string())
-    return any(chunk.dictionary.index(empty).as_py() >= 0 for column in table.columns for chunk in column.chunks)
+    return any(chunk.dictionary.index(empty).as_py() >= 0 for column in table.columns[:3] for chunk in column.chunks)
 
 
 class _Inspected(io.RawIOBase):

@@ -53,7 +53,7 @@ def table_of(facts: object, **options: object) -> pa.Table:
         path, moment = split_moment(os.fspath(facts))
         if not options and is_database(path):
             with Store.open(path, read_only=True) as store:
-                return store.table(moment)
+                return store.table(moment, qualified=True)
         facts = path if path.is_file() else load_dataset(facts, **options)  # type: ignore[arg-type]
     if isinstance(facts, Dataset):
         seen, vocab = facts.inference_triples("train"), facts.vocab

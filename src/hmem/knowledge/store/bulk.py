@@ -9,14 +9,15 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from hmem.errors import DataError
+from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import PARTS, Triples, first_occurrences, is_among
 from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.schema import FACT_INDEXES
-from hmem.knowledge.store.validation import check_confidences, check_count, check_name
+from hmem.knowledge.store.validation import check_name
 from hmem.knowledge.store.write import INSERT_FACT, new_moment
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -47,29 +48,11 @@ def check_columns(heads: Column, relations: Column, tails: Column) -> list[pa.Ch
     return columns
 
 
-def check_confidence_column(confidence: object, count: int) -> Float[np.ndarray, " n"]:
-    """One number per row, where NaN stands for none, from a single one for all, a sequence or a column."""
-    if confidence is None:
-        return np.full(count, np.nan)
-    if not isinstance(confidence, pa.Array | pa.ChunkedArray):
-        return np.array(check_confidences(confidence, count), dtype=np.float64)  # None becomes NaN
-    try:
-        each: Float[np.ndarray, " m"] = confidence.cast(pa.float64()).fill_null(np.nan).to_numpy()
-    except pa.ArrowException as error:
-        raise DataError(f"expected a column of numbers from 0 to 1 as confidence: {error}") from None
-    check_count(len(each), count)
-    wrong = np.flatnonzero((each < 0) | (each > 1))
-    if len(wrong):
-        found = each[wrong[0]]
-        raise DataError(f"row {wrong[0]} (counted from 0): a confidence is a number from 0 to 1, received {found}")
-    return each
-
-
 def add_columns(
     db: sqlite3.Connection,
     columns: list[pa.ChunkedArray],
     source: str | None,
-    confidences: Float[np.ndarray, " n"],
+    qualifiers: Qualifiers,
     progress: Progress | None,
 ) -> Written:
     """Store the facts of the rows that are not there yet, inside one writing transaction.
@@ -81,7 +64,7 @@ def add_columns(
     facts[:, 1], new_relations = _numbers(db, "relation", relations)
     ids, new_entities = _numbers(db, "entity", pa.chunked_array(heads.chunks + tails.chunks, pa.string()))
     facts[:, [0, 2]] = ids.reshape(2, -1).T
-    rows = _Rows(db, facts, confidences, progress).select(first_occurrences(facts))
+    rows = _Rows(db, facts, qualifiers, progress).select(first_occurrences(facts))
     if len(rows.facts) < max(FEWEST_TO_REBUILD, SHARE_TO_REBUILD * last_fact(db)):
         changed, moment = rows.insert_one_by_one(source)
     else:
@@ -116,11 +99,11 @@ class _Rows:
 
     db: sqlite3.Connection
     facts: Triples
-    confidences: Float[np.ndarray, " n"]
+    qualifiers: Qualifiers
     progress: Progress | None
 
     def select(self, kept: Bool[np.ndarray, " n"]) -> "_Rows":
-        return _Rows(self.db, self.facts[kept], self.confidences[kept], self.progress)
+        return _Rows(self.db, self.facts[kept], self.qualifiers.select(kept), self.progress)
 
     def insert_one_by_one(self, source: str | None) -> tuple[Triples, int]:
         """SQLite looks up each fact, and brings its indexes up to date with each."""
@@ -150,10 +133,10 @@ class _Rows:
         for start in range(0, count, ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
             head, relation, tail = self.facts[some].T.tolist()
-            each = [None if confidence != confidence else confidence for confidence in self.confidences[some].tolist()]
+            said = self.qualifiers.lists(some.start, some.stop)
             self.db.executemany(
                 f"{INSERT_FACT} ON CONFLICT DO NOTHING",
-                zip(head, relation, tail, repeat(moment), each, strict=False),
+                zip(head, relation, tail, repeat(moment), *said, strict=False),
             )
             if self.progress is not None:
                 self.progress(min(start + ROWS_AT_ONCE, count), count)

@@ -6,10 +6,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import last_fact
-from hmem.knowledge.store.records import StoredFact, to_time
+from hmem.knowledge.store.records import StoredFact, to_date, to_time
 from hmem.knowledge.store.texts import id_of
 from hmem.knowledge.store.validation import check_name
 
@@ -17,11 +18,11 @@ PAGE = 4096
 
 # CROSS JOIN keeps SQLite to this order: the facts first, then their names and moments by number.
 SELECT = """
-    SELECT fact.id, h.name, r.name, t.name, a.at, a.source, fact.confidence, x.at, x.source
+    SELECT fact.id, h.name, r.name, t.name, a.at, a.source, QUALIFIERS, x.at, x.source
     FROM fact CROSS JOIN entity AS h ON h.id = fact.head CROSS JOIN relation AS r ON r.id = fact.relation
     CROSS JOIN entity AS t ON t.id = fact.tail CROSS JOIN moment AS a ON a.id = fact.added
     LEFT JOIN moment AS x ON x.id = fact.removed
-"""
+""".replace("QUALIFIERS", ", ".join(f"fact.{name}" for name in QUALIFIERS))
 LATEST_FIRST = "ORDER BY ifnull(fact.removed, fact.added) DESC, fact.id DESC"
 LAST_TO_COME_OR_GO = """
     SELECT id FROM (SELECT id FROM fact ORDER BY id DESC LIMIT ?)
@@ -122,6 +123,10 @@ def _as_stored(row: FactRow) -> StoredFact:
             int(added_at),
             str() | None as source,
             float() | None as confidence,
+            int() | None as valid_from,
+            int() | None as valid_until,
+            str() | None as inferred_by,
+            float() | None as probability,
             int() | None as removed_at,
             str() | None as removed_by,
         ):
@@ -132,6 +137,10 @@ def _as_stored(row: FactRow) -> StoredFact:
                 added_at=to_time(added_at),
                 source=source,
                 confidence=confidence,
+                valid_from=None if valid_from is None else to_date(valid_from),
+                valid_until=None if valid_until is None else to_date(valid_until),
+                inferred_by=inferred_by,
+                probability=probability,
                 removed_at=None if removed_at is None else to_time(removed_at),
                 removed_by=removed_by,
             )

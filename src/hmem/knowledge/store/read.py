@@ -10,7 +10,9 @@ from itertools import chain
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
+from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples, as_triples, is_among
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
@@ -55,14 +57,33 @@ def find_id(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
 
 def triples(db: sqlite3.Connection, moment: int | None = None) -> Triples:
     """The facts as of a moment, in the order in which they were added."""
+    return _fetch(_as_of(db, "head, relation, tail", moment))
+
+
+def _as_of(db: sqlite3.Connection, columns: str, moment: int | None) -> sqlite3.Cursor:
+    """Columns of the facts as of a moment, in the order in which they were added."""
     if moment is None:
-        return _fetch(db.execute("SELECT head, relation, tail FROM fact WHERE removed IS NULL ORDER BY id"))
-    return _fetch(
-        db.execute(
-            "SELECT head, relation, tail FROM fact WHERE id <= ? AND (removed IS NULL OR removed > ?) ORDER BY id",
-            (last_fact(db, moment), moment),
-        )
+        return db.execute(f"SELECT {columns} FROM fact WHERE removed IS NULL ORDER BY id")
+    return db.execute(
+        f"SELECT {columns} FROM fact WHERE id <= ? AND (removed IS NULL OR removed > ?) ORDER BY id",
+        (last_fact(db, moment), moment),
     )
+
+
+def qualifiers(db: sqlite3.Connection, moment: int | None = None) -> dict[str, pa.Array]:
+    """What qualifies the facts as of a moment, a column for each that says something of any, in the order of facts."""
+    found = {}
+    for name, kind in QUALIFIERS.items():
+        present = f"SELECT 1 FROM fact WHERE {name} IS NOT NULL LIMIT 1"
+        if db.execute(present).fetchone() is not None:
+            rows = _as_of(db, name, moment)
+            try:
+                values = pa.array([value for (value,) in rows], pa.int32() if kind == pa.date32() else kind)
+            except pa.ArrowException:
+                raise damage(f"a fact has something else in {name} than it was written with") from None
+            if values.null_count < len(values):
+                found[name] = values.cast(kind)
+    return found
 
 
 def contains(db: sqlite3.Connection, fact: Names3) -> bool:

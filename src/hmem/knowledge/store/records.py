@@ -1,8 +1,9 @@
 """What the store hands out: facts with their history, what a write did, what changed since."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
+from hmem.graph.days import to_day
 from hmem.graph.triples import Triples
 from hmem.graph.values import Value
 from hmem.knowledge.store.errors import damage
@@ -23,6 +24,10 @@ class StoredFact:
     added_at: datetime
     source: str | None  # where it came from, as given when it was added
     confidence: float | None
+    valid_from: date | None = None  # the days on which it held in the world, both included
+    valid_until: date | None = None
+    inferred_by: str | None = None  # the model that concluded it; None for what was asserted
+    probability: float | None = None  # that the model gave it
     removed_at: datetime | None = None
     removed_by: str | None = None  # the source of the removal
 
@@ -82,3 +87,11 @@ def to_time(microseconds: int) -> datetime:
         return EPOCH + microseconds * MICROSECOND
     except OverflowError:
         raise damage("a moment has a time that is none") from None
+
+
+def to_date(number: int) -> date:
+    """The day of a number, counted from 1970."""
+    try:
+        return to_day(number)
+    except (OverflowError, ValueError):
+        raise damage("a fact has a day that is none") from None

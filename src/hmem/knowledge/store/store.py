@@ -20,13 +20,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from hmem import sqlite_files
 from hmem.errors import StoreError
 from hmem.graph.descriptions import Description
+from hmem.graph.qualifiers import TYPES as QUALIFIERS
+from hmem.graph.qualifiers import Given, Qualifiers
 from hmem.graph.readers.rdf_descriptions import split_names
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.triples import PARTS, Triples
@@ -37,11 +39,10 @@ from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.naming import Naming
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
-from hmem.knowledge.store.validation import check_confidences, check_fact, check_facts, check_name, check_source
+from hmem.knowledge.store.validation import check_fact, check_facts, check_name, check_source
 from hmem.knowledge.store.values import Values
 from hmem.knowledge.store.write import Write
 
-Confidence = float | Iterable[float | None] | None
 MANY = 10_000  # facts from which on adding them in bulk is quicker
 
 
@@ -136,14 +137,21 @@ class Store:
         with self._connection.reading() as db:
             return read.triples(db, None if as_of is None else read.moment_of(db, as_of))
 
-    def table(self, as_of: datetime | int | None = None) -> pa.Table:
-        """The same by name: a table with the columns head, relation and tail."""
+    def table(self, as_of: datetime | int | None = None, *, qualified: bool = False) -> pa.Table:
+        """The same by name: a table with the columns head, relation and tail.
+
+        If `qualified`, it also has those of `hmem.graph.qualifiers` that say something of any of the facts.
+        """
         with self._connection.reading() as db:
             entities, relations = (pa.array(read.names(db, kind), pa.string()) for kind in ("entity", "relation"))
             try:
-                return table_of_triples(self.triples(as_of), entities, relations)
+                facts = table_of_triples(self.triples(as_of), entities, relations)
             except pa.ArrowException as error:
                 raise damage(f"a fact has a name that is not stored: {error}") from None
+            said = read.qualifiers(db, None if as_of is None else read.moment_of(db, as_of)) if qualified else {}
+            for name, column in said.items():
+                facts = facts.append_column(name, column)
+            return facts
 
     def changes_since(self, moment: int, num_entities: int, num_relations: int) -> Changes:
         """What is different from `moment`, with the names beyond the first so many, which the caller has."""
@@ -203,23 +211,23 @@ class Store:
         facts: Iterable[Names3],
         *,
         source: str | None = None,
-        confidence: Confidence = None,
         by_label: bool = False,
+        **given: Unpack[Given],
     ) -> Written:
         """Store facts, all in one write; on the disk when this returns.
 
-        A fact that is there already stays as it is, with its own source and confidence. `confidence` is one number
-        from 0 to 1 for all, or one for each. Names are ids; with `by_label` one that is not is looked up among labels
-        and aliases before it becomes a new entity.
+        A fact that is there already stays as it is, with its own source, times and confidence. What is `given` of the
+        facts besides, such as their confidence and `valid_from`, is one value for all, or one for each. Names are ids;
+        with `by_label` one that is not is looked up among labels and aliases before it becomes a new entity.
         """
         checked = check_facts(facts)
         if len(checked) >= MANY and not by_label:
             columns = [pa.array(column, pa.string()) for column in zip(*checked, strict=True)]
-            return self.add_columns(*columns, source=source, confidence=confidence)
-        confidences = check_confidences(confidence, len(checked))
+            return self.add_columns(*columns, source=source, **given)
+        qualifiers = Qualifiers.of(len(checked), **given)
         source = check_source(source)
         with self._connection.writing() as db:
-            return write.add(db, checked, source, confidences, by_label)
+            return write.add(db, checked, source, qualifiers, by_label)
 
     def add_columns(
         self,
@@ -228,20 +236,20 @@ class Store:
         tails: Column,
         *,
         source: str | None = None,
-        confidence: object = None,
         progress: Progress | None = None,
         said: Sequence[Description] = (),
+        **given: Any,
     ) -> Written:
         """Store the facts of three columns of text, all in one write, with what is `said` of the names in them.
 
-        `confidence` may be a column too. `progress` is called now and then with how many facts are done, and of how
-        many; an exception it raises undoes the whole write.
+        What is `given` of the facts besides, as in `add`, may be columns too. `progress` is called now and then with
+        how many facts are done, and of how many; an exception it raises undoes the whole write.
         """
         columns = bulk.check_columns(heads, relations, tails)
-        confidences = bulk.check_confidence_column(confidence, len(columns[0]))
+        qualifiers = Qualifiers.of(len(columns[0]), **given)
         source = check_source(source)
         with self._connection.writing(trusted=True) as db:
-            written = bulk.add_columns(db, columns, source, confidences, progress)
+            written = bulk.add_columns(db, columns, source, qualifiers, progress)
             if said:
                 more = Write(db, source)
                 describe.tell_all(more, said)
@@ -249,13 +257,14 @@ class Store:
             return written
 
     def add_table(self, table: pa.Table, *, languages: Sequence[str] = ("en",), **how: Any) -> Written:
-        """The same for a table with the columns head, relation and tail.
+        """The same for a table with the columns head, relation and tail, and any of those in `hmem.graph.qualifiers`.
 
         What an RDF file says by rdfs:label and the like names things and is no fact: it is kept as labels, in the first
         of `languages` that there is, aliases and descriptions. `rdf:type` is a fact, and the kind as well.
         """
         facts, said = split_names(table, languages)
-        return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **how)
+        given = {name: facts.column(name) for name in QUALIFIERS if name in facts.column_names}
+        return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **{**given, **how})
 
     def remove(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
         """End facts, all in one write. The file remembers them, and that `source` took them back.

@@ -1,6 +1,5 @@
 """What may be stored: any text that comes back byte for byte, and nothing that would not."""
 
-import math
 from collections.abc import Iterable, Sequence
 
 from hmem.errors import DataError, shown
@@ -59,33 +58,6 @@ def check_fact(fact: object) -> Names3:
 
 def check_facts(facts: Iterable[object]) -> list[Names3]:
     return [check_fact(fact) for fact in facts]
-
-
-def check_confidence(confidence: object) -> float | None:
-    """A number from 0 to 1, or None for facts of which nothing is said."""
-    if confidence is None:
-        return None
-    try:
-        number = float(confidence)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(confidence, bool | str) or not 0 <= number <= 1:
-        raise DataError(f"a confidence is a number from 0 to 1, or None; received {_shown(confidence)}")
-    return number
-
-
-def check_confidences(confidence: object, count: int) -> list[float | None]:
-    """One confidence for each of `count` facts, from a single one for all or a sequence."""
-    if isinstance(confidence, str) or not isinstance(confidence, Iterable):
-        return [check_confidence(confidence)] * count
-    each = [check_confidence(one) for one in confidence]
-    check_count(len(each), count)
-    return each
-
-
-def check_count(confidences: int, facts: int) -> None:
-    if confidences != facts:
-        raise DataError(f"received {confidences:,} confidences for {facts:,} facts; give one for each, or one for all")
 
 
 def _shown(value: object) -> str:

@@ -7,13 +7,16 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 
+from hmem.graph.qualifiers import TYPES as QUALIFIERS
+from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import as_triples
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import Kind, find_id, last_moment
 from hmem.knowledge.store.records import Names3, Written
 from hmem.knowledge.store.texts import id_of, number_of
 
-INSERT_FACT = "INSERT INTO fact (head, relation, tail, added, confidence) VALUES (?, ?, ?, ?, ?)"
+FACT_COLUMNS = ("head", "relation", "tail", "added", *QUALIFIERS)
+INSERT_FACT = f"INSERT INTO fact ({', '.join(FACT_COLUMNS)}) VALUES ({', '.join('?' * len(FACT_COLUMNS))})"
 CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
 
 
@@ -50,20 +53,21 @@ def add(
     db: sqlite3.Connection,
     facts: Sequence[Names3],
     source: str | None,
-    confidences: Sequence[float | None],
+    qualifiers: Qualifiers,
     by_label: bool,
 ) -> Written:
-    """Store those facts that are not there; what is there already keeps its source, time and confidence."""
+    """Store those facts that are not there; what is there already keeps its source, its times and all else."""
     moment = last_moment(db)
     changed: list[tuple[int, int, int]] = []
     entities, relations = (Numbering(db, kind, number_of if by_label else find_id) for kind in ("entity", "relation"))
-    for (head, relation, tail), confidence in zip(facts, confidences, strict=True):
+    rows = zip(*qualifiers.lists(0, len(facts)), strict=True)
+    for (head, relation, tail), said in zip(facts, rows, strict=True):
         fact = entities.number(head), relations.number(relation), entities.number(tail)
         if _is_current(db, fact):
             continue
         if not changed:
             moment = new_moment(db, source)
-        db.execute(INSERT_FACT, (*fact, moment, confidence))
+        db.execute(INSERT_FACT, (*fact, moment, *said))
         changed.append(fact)
     new = {"new_entities": entities.new, "new_relations": relations.new}
     return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed), **new)
