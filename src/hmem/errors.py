@@ -11,6 +11,8 @@
     ├── StiffnessError          a Harmony function without a maximum
     ├── NonFiniteError          NaN where a score or a loss should be
     ├── CheckpointError         a model folder that cannot be used
+    ├── QueryError              a SPARQL query that is none, or that is not answered
+    │   └── QueryLimitError         one that took too long, or too much memory
     ├── InterruptedRunError     a training that was asked to stop before its end
     └── StoreError              a knowledge base file that cannot be used
 
@@ -112,6 +114,14 @@ class NonFiniteError(HMemError):
 
 class CheckpointError(HMemError):
     pass
+
+
+class QueryError(HMemError):
+    exit_code = 2
+
+
+class QueryLimitError(QueryError):
+    exit_code = 1
 
 
 class InterruptedRunError(HMemError):

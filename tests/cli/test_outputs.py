@@ -26,6 +26,7 @@ LINES = {
     "missing": "zoo.kb dog.n.01",
     "audit": "zoo.kb",
     "similar": "zoo.kb dog.n.01",
+    "sparql": "zoo.kb ASK{}",
     "serve": "zoo.kb",
     "demo": "",
     "untrained": "facts.tsv",
@@ -65,6 +66,7 @@ LINES = {
 # Parameters that say where something is written; by name, or by command and name where others have the same name
 FILES = {
     "json_path",
+    "csv_path",
     "missing out",
     "audit out",
     "facts export file",
@@ -79,7 +81,7 @@ NO_OUTPUTS = """
     confidence config_file data delimiter description device direction draws dry_run entities entity entity_dim
     epochs everything fact facts file files fine_tune format_ from_kb from_scratch graph graphs group having head
     header heldout host host_name inverse k kb kind label language limit log_level minutes model name names old_tail
-    overwrite plot port preset protocol quick relation relation_dim resume retrain rows_folder rules sample seed
+    overwrite plot port preset protocol query quick relation relation_dim resume retrain rows_folder rules sample seed
     seeds short_names source split steps tail timeout until verify weights
 """
 REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
@@ -135,7 +137,7 @@ def at_stake(zoo: str, tmp_path: Path) -> Path:
 def test_every_command_is_tried() -> None:
     assert {name for name, _ in commands(typer.main.get_command(app))} == LINES.keys()
     kinds = [kind for _, kind, _ in outputs()]
-    assert (kinds.count("file"), kinds.count("folder")) == (44, 12)
+    assert (kinds.count("file"), kinds.count("folder")) == (46, 12)
 
 
 @pytest.mark.slow

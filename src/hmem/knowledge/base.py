@@ -39,6 +39,7 @@ from hmem.knowledge.results import (
     Values,
 )
 from hmem.knowledge.session import Session, whole
+from hmem.knowledge.sparql import SECONDS, Solutions, Sparql
 from hmem.knowledge.store.as_dataset import named_dataset, table_of
 from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.naming import Described
@@ -66,6 +67,7 @@ class KnowledgeBase:
         self.store = store if isinstance(store, Store) else Store.open(store)
         self._lock = threading.RLock()
         self._session: Session | None = None
+        self._sparql: Sparql | None = None
         self._notes: dict[str, str] = {}  # of the store, when the session was made
 
     @classmethod
@@ -111,6 +113,8 @@ class KnowledgeBase:
         with self._lock:
             self._session = None
             self.store.close()
+            if self._sparql is not None:
+                self._sparql.close()
 
     def __enter__(self) -> "KnowledgeBase":
         return self
@@ -445,6 +449,15 @@ class KnowledgeBase:
             named = [each.fact, *(fact for reason in each for fact in reason.facts)]
             each.labels = self.store.naming.labels_of(named)
         return found
+
+    def sparql(self, query: str, *, seconds: float = SECONDS, limit: int | None = None) -> Solutions:
+        """The answer to a SPARQL query, a SELECT or an ASK, over the stored facts: at most `limit` rows.
+
+        Names are IRIs by `hmem.graph.rdf_terms`; needs the extra `rdf`. One that takes more than `seconds` is ended.
+        """
+        with self._lock:
+            self._sparql = self._sparql or Sparql(self.path)
+        return self._sparql.query(query, seconds=seconds, limit=limit)
 
     def neighbors(self, entity: str, limit: int | None = None) -> Neighbors:
         """The stored facts of an entity, as head and as tail, with their sources and times."""

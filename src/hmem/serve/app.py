@@ -13,7 +13,16 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from hmem.serve import errors, page, routes_ask, routes_entities, routes_facts, routes_graph, routes_status
+from hmem.serve import (
+    errors,
+    page,
+    routes_ask,
+    routes_entities,
+    routes_facts,
+    routes_graph,
+    routes_sparql,
+    routes_status,
+)
 from hmem.serve.events import News
 from hmem.serve.security import Guard
 from hmem.serve.service import Service
@@ -56,7 +65,7 @@ def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -
     app.state.service, app.state.settings, app.state.files = service, chosen, page.files()
     app.state.stop = lambda: None  # until there is a loop
     methods: dict[str, list[str]] = {app.openapi_url or "": ["GET"]}
-    for each in (routes_status, routes_graph, routes_entities, routes_ask, routes_facts, page):
+    for each in (routes_status, routes_graph, routes_entities, routes_ask, routes_facts, routes_sparql, page):
         app.include_router(each.router)
         for route in each.router.routes:
             if isinstance(route, Route):

@@ -3,11 +3,13 @@
 questions   one thread, the only one that uses the knowledge base and so its lock (hmem.serve.batching)
 reads       a few threads and a store of their own, so that they wait neither for the model nor for writes
 writes      one thread and one store, in the order in which they come
+queries     in SPARQL, a few threads that wait for a process of its own (hmem.knowledge.sparql)
 the past    one thread and one store, for what listeners have missed, which may be all there is
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,22 +19,25 @@ from typing import Literal, TypeVar
 import numpy as np
 from jaxtyping import Bool
 
-from hmem.errors import HMemError
+from hmem.errors import ConfigError, HMemError, QueryLimitError
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.results import Question
 from hmem.knowledge.session import Session
+from hmem.knowledge.sparql import Solutions, Sparql
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model as SavedModel
 from hmem.serve.batching import Answers, Batcher
 from hmem.serve.errors import ApiError, worded
 from hmem.serve.metrics import Metrics
 from hmem.serve.name_index import NameIndex
-from hmem.serve.settings import PATIENCE, Settings
+from hmem.serve.settings import MOST_SOLUTIONS, PATIENCE, Settings
 
 T = TypeVar("T")
 READERS = 4
-MOST_READS, MOST_WRITES = 256, 64  # in the queue
+QUERIES = 2  # in SPARQL, at once
+MOST_READS, MOST_WRITES, MOST_QUERIES = 256, 64, 16  # in the queue
+HEADWAY = 0.5  # seconds that a query has less than its request, so that what ended it is told
 
 logger = logging.getLogger("hmem.serve")
 
@@ -86,7 +91,9 @@ class Service:
         self._readers = ThreadPoolExecutor(READERS, "hmem-read")
         self._writers = ThreadPoolExecutor(1, "hmem-write")
         self._historians = ThreadPoolExecutor(1, "hmem-past")
-        self._reads = self._writes = 0
+        self._queriers = ThreadPoolExecutor(QUERIES, "hmem-sparql")
+        self._engine: Sparql | None = None  # from the first query on
+        self._reads = self._writes = self._queries = 0
         self.batcher = Batcher(
             self.kb, window=settings.window, most_waiting=settings.most_waiting, observe=self.metrics.batch
         )
@@ -102,7 +109,9 @@ class Service:
 
     def close(self) -> None:
         is_idle = self.batcher.close(PATIENCE)
-        for readers in (self._readers, self._historians):
+        if self._engine is not None:
+            self._engine.close()  # with all that it is doing
+        for readers in (self._readers, self._historians, self._queriers):
             readers.shutdown(cancel_futures=True)
         self._writers.shutdown()  # what was accepted is written
         if is_idle:
@@ -155,6 +164,28 @@ class Service:
             return await self._wait(self._writers.submit(run, self.writer), "; the write may still be carried out")
         finally:
             self._writes -= 1
+
+    async def sparql(self, text: str) -> Solutions:
+        """What a SPARQL query finds, within the time that is left to its request when its turn comes."""
+        if self._queries >= MOST_QUERIES:
+            raise ApiError("busy", f"{self._queries:,} queries are waiting already; try again in a moment")
+        try:
+            engine = self._engine = self._engine or Sparql(self.store.path)
+        except ConfigError as error:
+            raise ApiError("not_installed", worded(error)) from None
+        until = time.monotonic() + self.settings.timeout - min(HEADWAY, self.settings.timeout / 2)
+
+        def run() -> Solutions:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise QueryLimitError("other queries took all of the time")
+            return engine.query(text, seconds=left, limit=MOST_SOLUTIONS)
+
+        self._queries += 1
+        try:
+            return await self._wait(self._queriers.submit(run))
+        finally:
+            self._queries -= 1
 
     async def _wait(self, future: "Future[T]", warning: str = "") -> T:
         try:

@@ -13,6 +13,7 @@ MOST_K = 1_000
 STORED_EDGES = 100_000  # looked at to score stored answers, in one request
 LONGEST_NAME = 10_000  # characters, as in the store
 MOST_ROWS = 1_000  # of a listing
+MOST_SOLUTIONS = 10_000  # rows of an answer to a SPARQL query
 PATIENCE = 5  # seconds for what is under way when the server is stopped
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})

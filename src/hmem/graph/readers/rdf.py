@@ -1,7 +1,6 @@
 """RDF files, by the optional dependency pyoxigraph."""
 
 import hashlib
-import importlib
 import re
 from array import array
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hmem.errors import ConfigError, DataError, Hint
+from hmem.errors import ConfigError, DataError
+from hmem.graph.rdf_terms import import_pyoxigraph
 from hmem.graph.readers.files import BUFFER
 from hmem.graph.readers.lines import LONGEST, open_text
 from hmem.graph.readers.rdf_names import TermNames
@@ -44,7 +44,7 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
     if iris not in ("full", "short"):
         problem = f'iris is "full", for names that all files agree on, or "short"; not {iris!r}'
         raise ConfigError(problem, option="iris", found=iris, expected='"full" or "short"')
-    oxigraph = _import_pyoxigraph()
+    oxigraph = import_pyoxigraph("RDF files need")
     kind = getattr(oxigraph.RdfFormat, RDF_FORMATS[format])
     ids: dict[Any, int] = {}  # of each term, in order of appearance
     heads, relations, tails = array("i"), array("i"), array("i")
@@ -76,7 +76,7 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
 
 def _name_all(terms: Sequence[Any], names: TermNames, path: Path, format: str) -> list[str]:
     """The names of all terms of a file."""
-    oxigraph = _import_pyoxigraph()
+    oxigraph = import_pyoxigraph("RDF files need")
     all_labelled = format in ("nt", "nq")
     labels = {term.value for term in terms if isinstance(term, oxigraph.BlankNode)}
     numbered = (f"anon{number}" for number in count(1) if f"anon{number}" not in labels)
@@ -106,11 +106,3 @@ def _digest(path: Path) -> str:
         while data := stream.read(BUFFER):
             found.update(data)
     return found.hexdigest()[:8]
-
-
-def _import_pyoxigraph() -> Any:
-    try:
-        return importlib.import_module("pyoxigraph")
-    except ImportError:
-        install = Hint(command="pip install 'hmem[rdf]'")
-        raise ConfigError("RDF files need the package pyoxigraph", hint=install) from None

@@ -104,6 +104,7 @@ def _facts(table: pa.Table) -> Iterator[tuple[str, str, str]]:
     return zip(*(table.column(part).to_pylist() for part in PARTS), strict=True)
 
 
+NAMING_NAMES = frozenset(name for iri in NAMING for name in _both(iri))  # in full and short
 NO_KIND = {  # what is said of nearly everything
     *_both(WELL_KNOWN["owl"] + "NamedIndividual"),
     *_both(WELL_KNOWN["owl"] + "Thing"),

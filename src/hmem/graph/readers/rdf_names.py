@@ -9,10 +9,12 @@
   escaped: what follows the last quote tells these kinds apart. A datatype is shortened by the well-known prefixes at
   least, in every file alike.
 - A blank node is `_:`, eight digits that stand for its file, and its label: a label means nothing outside its file.
+- An IRI that stands for a name of hmem, by `hmem.graph.rdf_terms`, is that name: `urn:hmem:dog.n.01` is `dog.n.01`.
 """
 
 import re
 from collections.abc import Mapping
+from urllib.parse import quote, unquote
 
 WELL_KNOWN = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -34,7 +36,9 @@ WELL_KNOWN = {
     "obo": "http://purl.obolibrary.org/obo/",
 }
 _XSD_STRING = WELL_KNOWN["xsd"] + "string"
-
+NAMES = "urn:hmem:"  # a name that is no IRI, percent-encoded
+KINDS = "urn:hmem:kind:"  # what an entity is, by rdf:type
+TERMS = "urn:hmem:term:"  # what is said of facts and relations, and has no other word
 
 _PREFIX = re.compile(r"([^\W\d_][\w.-]*)?")  # what JSON-LD calls a prefix can be any text
 
@@ -54,7 +58,8 @@ class TermNames:
         self._starts = {f"{prefix}:" for prefix in prefixes}
 
     def iri(self, iri: str) -> str:
-        return iri if self._full else self._short(iri)
+        own = own_name(iri) if iri.startswith(NAMES) else None
+        return own or (iri if self._full else self._short(iri))
 
     def literal(self, text: str, language: str | None, direction: str | None, datatype: str) -> str:
         if language is not None:
@@ -68,3 +73,12 @@ class TermNames:
                 return f"{prefix}:{iri[length:]}"
         scheme, colon, _ = iri.partition(":")
         return f"<{iri}>" if scheme + colon in self._starts else iri
+
+
+def own_name(iri: str) -> str | None:
+    """The name that an IRI of `hmem.graph.rdf_terms` stands for, and None for any other IRI."""
+    if not iri.startswith(NAMES):
+        return None
+    encoded = iri.removeprefix(NAMES)
+    name = unquote(encoded, errors="replace")
+    return name if name and quote(name, safe="") == encoded else None
