@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hmem.errors import ConfigError
 from hmem.graph.rdf_terms import PREFIXES, Terms, import_pyoxigraph
 from hmem.graph.readers.rdf_names import TermNames, own_name
+from hmem.graph.values import Value
 
 RELATION = pyoxigraph.NamedNode("http://example.org/p")
 PARTS = [
@@ -79,6 +80,20 @@ def test_what_names_become(name: str, term: str) -> None:
 
 def test_a_literal_is_an_iri_where_rdf_has_no_literals() -> None:
     assert str(Terms(pyoxigraph).resource('"a"')) == "<urn:hmem:%22a%22>"
+
+
+@pytest.mark.parametrize(
+    ("value", "term"),
+    [
+        (Value.of(3), '"3"^^<http://www.w3.org/2001/XMLSchema#integer>'),
+        (Value.of("three"), '"three"'),
+        (Value(text="drei", datatype="rdf:langString", language="de"), '"drei"@de'),
+        (Value(text="3", datatype="http://example.org/t"), '"3"^^<http://example.org/t>'),
+        (Value(text="3", datatype="no iri"), '"3"'),
+    ],
+)
+def test_values(value: Value, term: str) -> None:
+    assert str(Terms(pyoxigraph).value(value)) == term
 
 
 def test_a_relation_that_would_be_read_as_naming_is_encoded() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import QueryError, QueryLimitError, StoreError
+from hmem.graph.values import Value
 from hmem.knowledge import sparql_worker
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.sparql import Solutions, Sparql, check, name_of
@@ -27,6 +28,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.create(path) as store:
         store.add(FACTS)
         store.naming.describe("entity", "wolf", label="Wolf", aliases=["lobo"], kind="wild animal", description="howls")
+        store.values.set("wolf", "height", [Value.of(0.8, "m")])
+        store.naming.describe("property", "height", label="tall")
         store.naming.describe("relation", "eats", label="eats up", inverse="is eaten by")
     return path
 
@@ -55,6 +58,10 @@ def test_what_is_said_of_entities_and_relations(engine: Sparql) -> None:
     found = "SELECT ?label ?alias ?text { ?a a kind:wild%20animal; rdfs:label ?label; skos:altLabel ?alias; "
     assert rows(engine, found + "schema:description ?text }") == [("Wolf", "lobo", "howls")]
     assert rows(engine, "SELECT ?a ?b { ?a hmem:inverse ?b; rdfs:label 'eats up' }") == [("eats", "is eaten by")]
+
+
+def test_values(engine: Sparql) -> None:
+    assert rows(engine, "SELECT ?a ?by ?h { ?a ?p ?h. ?p rdfs:label ?by FILTER(?h < 1) }") == [("wolf", "tall", 0.8)]
 
 
 def test_ask(engine: Sparql) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from hmem.cli import options, output, transfer
 from hmem.errors import DataError
+from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
     from hmem.graph.descriptions import Labels
@@ -55,7 +56,7 @@ def _write_csv(found: "Solutions", target: str) -> None:
     if target == transfer.STANDARD:
         sys.stdout.write(found.to_csv())
         return
-    with transfer.replacing(Path(target).expanduser()) as beside:
+    with replacing(Path(target).expanduser()) as beside:
         beside.write_text(found.to_csv(), encoding="utf-8", newline="")
 
 

@@ -1,4 +1,4 @@
-"""A base as RDF: its facts, and what is said of its entities and relations."""
+"""A base as RDF: its facts and values, and what is said of its entities, relations and properties."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,6 +7,7 @@ from hmem.graph.descriptions import Description
 from hmem.graph.rdf_terms import Terms
 from hmem.graph.readers.rdf_descriptions import KIND, NAMING_NAMES
 from hmem.graph.readers.rdf_names import TERMS, WELL_KNOWN
+from hmem.knowledge.store.describe import KINDS
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.store import Store
 
@@ -22,8 +23,9 @@ def triples(store: Store, oxigraph: Any) -> Iterator[Triple]:
     for start in range(0, len(facts), BLOCK):
         for head, relation, tail in facts[start : start + BLOCK].tolist():
             yield terms.resource(entities[head]), relations[relation], terms.object(entities[tail])
-    kinds: tuple[Kind, ...] = ("entity", "relation")
-    for kind in kinds:
+    for value in store.values.listing():
+        yield terms.resource(value.entity), terms.relation(value.property), terms.value(value.as_value())
+    for kind in KINDS:
         for said in store.naming.changed_since(kind, 0).values():
             yield from _described(terms, kind, said)
 
