@@ -84,3 +84,36 @@ def test_answers_show_labels_with_ids_beside(named: Path, command: Command) -> N
     found = json.loads(command("predict", named, "wolf", "eats", "-k", "3", "--json", "-").out)
     assert found["question"] == {"head": "Q1", "relation": "P1", "tail": None}
     assert found["labels"]["entities"]["Q4"] == "pet"
+
+
+def test_values_are_set_shown_and_remembered(named: Path, command: Command) -> None:
+    shown = command("entities", "set", named, "wolf", "height", "0.8", "--unit", "m", "--source", "me").out
+    assert shown.splitlines()[-1].split() == ["height", "0.8", "m"]
+    command("entities", "set", named, "wolf", "height", "0.85", "--unit", "m")
+    command("entities", "set", named, "Q2", "height", "1", "--unit", "m")
+    command("entities", "set", named, "wolf", "called", "loup", "--language", "fr")
+    command("entities", "set", named, "wolf", "code", "007")
+    lines = [line.split() for line in command("values", named, "canis lupus").out.splitlines()[3:] if line]
+    assert [line[:5] for line in lines] == [
+        ["wolf", "(Q1)", "height", "0.85", "m"],
+        ["wolf", "(Q1)", "called", "loup", "(fr)"],
+        ["wolf", "(Q1)", "code", "007", "string"],
+    ]
+    assert "0.8 m" in command("values", named, "wolf", "--history").out
+    found = json.loads(command("values", named, "wolf", "--property", "height", "--json", "-").out)
+    assert [(row["text"], row["datatype"], row["unit"]) for row in found] == [("0.85", "xsd:decimal", "m")]
+    (height, *_) = json.loads(command("values", named, "--json", "-").out)
+    assert (height["values"], height["lowest"], height["highest"]) == (2, "0.85", "1")
+    assert "values          4" in command("kb", "info", named).out
+    command("entities", "set", named, "wolf", "height")
+    assert "height" not in command("entities", "show", named, "wolf").out
+
+
+def test_what_is_no_such_value_is_refused(named: Path, command: Command) -> None:
+    code, _, err = command("entities", "set", named, "wolf", "legs", "many", "--type", "int")
+    assert (code, err) == (2, "hmem: 'many' is no int\n")
+    code, _, err = command("entities", "set", named, "wolf", "legs", "4", "--type", "itn")
+    assert code == 2
+    assert "did you mean int" in err
+    assert command("values", named).err.startswith(f"{named} has no values; hmem entities import")
+    assert command("values", named, "wolf").err == "nothing is said of Q1\n"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hmem.cli import options, output, transfer
+from hmem.cli import options, output, transfer, values
 from hmem.cli.names import shown
 
 app = typer.Typer(
@@ -66,7 +66,7 @@ def import_(
 def show(
     kb: options.KnowledgeBase, name: Name, relation: IsRelation = False, json_path: options.AnswerJson = None
 ) -> None:
-    """What is known of an entity or a relation besides its facts."""
+    """What is known of an entity or a relation besides its facts: names, kind and description, and its values."""
     from dataclasses import asdict
 
     from hmem.cli.names import Finder
@@ -76,7 +76,9 @@ def show(
         found = store.naming.description(
             "relation" if relation else "entity", find.relation(name) if relation else find.entity(name)
         )
-    if output.written(json_path, asdict(found)):
+        said = [] if relation else list(store.values.listing(found.id))
+        names = store.naming.called_by("property", {each.property for each in said})
+    if output.written(json_path, {**asdict(found), "values": [asdict(each) for each in said]}):
         return
     rows = {
         "id": found.id,
@@ -86,7 +88,8 @@ def show(
         "inverse": found.inverse,
         "description": found.description,
     }
-    output.show(output.facts({word: output.one_line(text) for word, text in rows.items() if text}))
+    told = {word: output.one_line(text) for word, text in rows.items() if text}
+    output.show(output.facts({**told, **values.rows(said, names)}))
 
 
 @app.command()
@@ -112,6 +115,34 @@ def describe(
         aliases = None if not alias else [each for each in alias if each]
         store.naming.describe("relation" if relation else "entity", name, source=source, aliases=aliases, **said)
     show(kb, name, relation, json_path)
+
+
+@app.command("set")
+def set_(
+    kb: options.KnowledgeBase,
+    name: Name,
+    property_: Annotated[str, typer.Argument(metavar="PROPERTY", help="An id or a label; a new one is made.")],
+    values_: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="VALUE", help="Numbers, dates, true, false or texts; none for nothing."),
+    ] = None,
+    unit: Annotated[str | None, typer.Option(help="Of numbers, such as km.")] = None,
+    datatype: Annotated[
+        str | None,
+        typer.Option("--type", help="int, decimal, float, bool, date, datetime, year or text; found out by default."),
+    ] = None,
+    language: Annotated[str | None, typer.Option("--language", help="Of a text, such as de.")] = None,
+    source: options.Source = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Say what a property of an entity is, in the place of what was said before; without a value, nothing."""
+    from hmem.cli.names import Finder
+    from hmem.graph.readers.value_columns import typed
+
+    said = typed(values_ or [], datatype, unit, language)
+    with transfer.open_store(kb) as store:
+        store.values.set(Finder(store).entity(name), property_, said, source=source)
+    show(kb, name, False, json_path)
 
 
 @app.command()

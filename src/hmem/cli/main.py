@@ -31,6 +31,7 @@ from hmem.cli import (
     train,
     tune,
     untrained,
+    values,
 )
 from hmem.cli.wording import as_typed
 from hmem.errors import HMemError
@@ -53,7 +54,7 @@ app.add_typer(facts.app, name="facts")
 app.add_typer(entities.app, name="entities")
 app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
-asking = (ask.predict, ask.explain, ask.missing, audit.audit, ask.similar, sparql.sparql)
+asking = (values.values, ask.predict, ask.explain, ask.missing, audit.audit, ask.similar, sparql.sparql)
 others = (serve.serve, demo.demo, untrained.untrained, pretrain.pretrain, reproduce.reproduce)
 for command in (train.train, tune.tune, evaluate.evaluate, *asking, *others):
     app.command()(command)

@@ -22,6 +22,7 @@ from hmem.serve import (
     routes_graph,
     routes_sparql,
     routes_status,
+    routes_values,
 )
 from hmem.serve.events import News
 from hmem.serve.security import Guard
@@ -65,7 +66,16 @@ def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -
     app.state.service, app.state.settings, app.state.files = service, chosen, page.files()
     app.state.stop = lambda: None  # until there is a loop
     methods: dict[str, list[str]] = {app.openapi_url or "": ["GET"]}
-    for each in (routes_status, routes_graph, routes_entities, routes_ask, routes_facts, routes_sparql, page):
+    for each in (
+        routes_status,
+        routes_graph,
+        routes_entities,
+        routes_ask,
+        routes_facts,
+        routes_values,
+        routes_sparql,
+        page,
+    ):
         app.include_router(each.router)
         for route in each.router.routes:
             if isinstance(route, Route):

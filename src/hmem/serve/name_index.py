@@ -15,12 +15,12 @@ from hmem.graph.descriptions import Description, Labels
 from hmem.graph.name_search import closest
 from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
-from hmem.knowledge.store.describe import KINDS
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.serve.search import MOST_LETTERS, Search
 
+KINDS: tuple[Kind, ...] = ("entity", "relation")
 NEAR = 3  # names that may have been meant
 
 
@@ -111,9 +111,12 @@ class NameIndex:
 
     def closest(self, kind: str, name: str) -> list[str]:
         """A few names like one that is not there."""
-        with self._lock:
-            table = self._tables[kind]
-            names = [*table.names, *table.called()]
+        if kind == "property":  # of which there are few
+            names = [*self._store.values.names(), *self._store.naming.called("property")]
+        else:
+            with self._lock:
+                table = self._tables[kind]
+                names = [*table.names, *table.called()]
         return closest(name[:MOST_LETTERS], dict.fromkeys(names), NEAR)
 
     @contextmanager

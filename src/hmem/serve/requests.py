@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
+from hmem.graph.values import STRING
 from hmem.knowledge import results
 from hmem.serve.settings import LONGEST_NAME, MOST_FACTS, MOST_K, MOST_QUESTIONS
 
@@ -133,3 +134,27 @@ class DescriptionsIn(In):
 
     entities: Annotated[list[DescriptionIn], Field(min_length=1, max_length=MOST_FACTS)]
     source: Annotated[Name | None, Field(description="Where it comes from; kept with it.")] = None
+
+
+class ValueIn(In):
+    entity: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Its id.")]
+    property: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Its id; a new one is made.")]
+    text: Annotated[str, Field(max_length=LONGEST_NAME, description="The value as it is written.")]
+    datatype: Annotated[Name, Field(description="Such as xsd:integer, xsd:decimal, xsd:date or xsd:boolean.")] = STRING
+    language: Name | None = None
+    unit: Name | None = None
+
+
+class ValuesIn(In):
+    """What properties of entities are, in the place of what they were."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"values": [{"entity": "wolf.n.01", "property": "legs", "text": "4", "datatype": "xsd:integer"}]}
+            ]
+        }
+    )
+
+    values: Annotated[list[ValueIn], Field(min_length=1, max_length=MOST_FACTS)]
+    source: Annotated[Name | None, Field(description="Where they come from; kept with them.")] = None

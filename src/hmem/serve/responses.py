@@ -217,6 +217,48 @@ class DescribedOut(Out):
     unknown: Annotated[list[str], Field(description="Ids that no fact has, which were left out.")]
 
 
+class ValueOut(Out):
+    property: Annotated[str, Field(description="Its id.")]
+    label: Annotated[str | None, Field(description="What the property is called.")] = None
+    text: Annotated[str, Field(description="As it was written.")]
+    datatype: Annotated[str, Field(description="Such as xsd:integer or xsd:date.")]
+    language: str | None = None
+    unit: str | None = None
+    shown: Annotated[str, Field(description="For reading: with its unit, or with its language.")]
+    source: str | None = None
+    added_at: datetime
+
+
+class ValuesOut(Out):
+    entity: str
+    values: Annotated[list[ValueOut], Field(description="By property.")]
+    more: bool
+
+
+class PropertyOut(Out):
+    id: str
+    label: str | None = None
+    values: int
+    entities: Annotated[int, Field(description="Of how many it says something.")]
+    datatype: Annotated[str, Field(description="The most frequent one.")]
+    unit: str | None = None
+    lowest: Annotated[str | None, Field(description="Of what can be compared, as it was written.")] = None
+    median: str | None = None
+    highest: str | None = None
+
+
+class PropertiesOut(Out):
+    properties: Annotated[list[PropertyOut], Field(description="In the order in which they came.")]
+
+
+class StatedOut(Out):
+    moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
+    added: int
+    removed: Annotated[int, Field(description="Values in whose place others were said.")]
+    unchanged: int
+    unknown: Annotated[list[str], Field(description="Ids that are not stored, which were left out.")]
+
+
 class KindOut(Out):
     kind: str
     entities: int

@@ -67,6 +67,11 @@ class Naming:
         with self._connection.reading() as db:
             return Labels(texts.labels(db, "entity", entities), texts.labels(db, "relation", relations))
 
+    def called_by(self, kind: Kind, ids: Iterable[str]) -> dict[str, str]:
+        """The labels alone, by id."""
+        with self._connection.reading() as db:
+            return texts.labels(db, kind, ids)
+
     def labels_of(self, facts: Iterable[Names3]) -> Labels:
         """The labels of all that some facts name."""
         named = list(facts)

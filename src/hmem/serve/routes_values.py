@@ -1,0 +1,68 @@
+"""Values: the numbers, dates, booleans and texts that are said of entities."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+
+from hmem.graph.values import Said, Value
+from hmem.knowledge.store.records import StoredValue
+from hmem.serve.context import BRIEF, Limit, TheService, failures
+from hmem.serve.requests import ValuesIn
+from hmem.serve.responses import PropertiesOut, PropertyOut, StatedOut, ValuesOut
+from hmem.serve.routes_facts import check_write, parse_time
+
+router = APIRouter(tags=["graph"])
+
+
+@router.get("/values", **BRIEF, responses=failures("unknown_name"))
+async def list_values(
+    service: TheService,
+    name: Annotated[str, Query(alias="entity", min_length=1, description="By its id, its label or an alias.")],
+    property_: Annotated[str | None, Query(alias="property", min_length=1)] = None,
+    as_of: Annotated[str | None, Query(description="A time, or a moment by number.")] = None,
+    limit: Limit = 100,
+) -> ValuesOut:
+    """What is said of an entity by its properties, as it was written, now or as of then."""
+    when = None if as_of is None else parse_time(as_of)
+
+    def look() -> ValuesOut:
+        entity = service.name_index.find("entity", name)
+        listing = service.store.values.listing(entity, property_, as_of=when)
+        found: list[StoredValue] = [each for each, _ in zip(listing, range(limit + 1), strict=False)]
+        labels = service.store.naming.called_by("property", {each.property for each in found})
+        said = [{**_plain(each), "label": labels.get(each.property)} for each in found[:limit]]
+        return ValuesOut.model_validate({"entity": entity, "values": said, "more": len(found) > limit})
+
+    return await service.read(look)
+
+
+@router.get("/properties", **BRIEF, responses=failures())
+async def list_properties(service: TheService) -> PropertiesOut:
+    """By which properties something is said: of how many entities, and between what."""
+    found = await service.read(service.store.values.properties)
+    return PropertiesOut(properties=[PropertyOut.model_validate(each) for each in found])
+
+
+@router.post("/values", dependencies=[Depends(check_write)], responses=failures("unauthorized", "writes_off"))
+async def state_values(request: Request, service: TheService, body: ValuesIn) -> StatedOut:
+    """Say what properties of entities are, all in one write, in the place of what these said before.
+
+    Names are ids; what is said of an entity that is not stored is left out.
+    """
+    rows: list[Said] = [
+        (
+            each.entity,
+            each.property,
+            Value(text=each.text, datatype=each.datatype, language=each.language, unit=each.unit),
+        )
+        for each in body.values
+    ]
+    written = await service.write(lambda store: store.values.set_all(rows, source=body.source))
+    request.app.state.news.look()
+    return StatedOut.model_validate(written)
+
+
+def _plain(each: StoredValue) -> dict[str, object]:
+    columns = ("property", "text", "datatype", "language", "unit", "source", "added_at")
+    return {**{name: getattr(each, name) for name in columns}, "shown": each.as_value().shown}
