@@ -117,3 +117,19 @@ def test_what_is_no_such_value_is_refused(named: Path, command: Command) -> None
     assert "did you mean int" in err
     assert command("values", named).err.startswith(f"{named} has no values; hmem entities import")
     assert command("values", named, "wolf").err == "nothing is said of Q1\n"
+
+
+def test_values_come_with_tables_and_facts(named: Path, command: Command) -> None:
+    Path("more.csv").write_text("id,height [m]\nQ1,0.8\nQ9,3\n", encoding="utf-8")
+    assert command("entities", "import", named, "more.csv").out == (
+        "more.csv: 0 described, 1 as before, 1 value changed, 1 left out, which no fact has\n"
+    )
+    Path("legs.tsv").write_text("Q1\tlegs\t4\nQ2\tP1\tQ4\n", encoding="utf-8")
+    out = command("facts", "import", named, "legs.tsv", "--values", "legs").out
+    assert out.startswith("legs.tsv: 1 fact added, 0 stored already, 1 value\n")
+    assert [line.split() for line in command("entities", "show", named, "wolf").out.splitlines()[-2:]] == [
+        ["height", "0.8", "m"],
+        ["legs", "4"],
+    ]
+    made = command("kb", "create", "b.kb", "--facts", "legs.tsv", "--values", "legs")
+    assert "values          1" in made.out

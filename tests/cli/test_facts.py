@@ -260,7 +260,7 @@ def test_import_reads_any_format_and_says_what_was_new(command: Command, kb: str
     with Store.open(kb) as store:
         assert {fact.source for fact in store.listing(head="yak")} == {"more.csv"}
     found = json.loads(command("facts", "import", kb, "more.csv", "--source", "me", "--json", "-").out)
-    assert found["files"] == [{"file": "more.csv", "read": 3, "added": 0, "stored_before": 3}]
+    assert found["files"] == [{"file": "more.csv", "read": 3, "added": 0, "stored_before": 3, "values": 0}]
 
 
 def test_import_takes_another_knowledge_base_as_it_is_or_was(command: Command, kb: str) -> None:

@@ -405,3 +405,29 @@ def test_values_are_set_and_shown(tmp_path: Path) -> None:
         assert table.to_arrow().column("datatype").to_pylist() == ["xsd:double", "xsd:string", "rdf:langString"]
         assert kb.set_value("wolf", "height")
         assert len(kb.values("wolf", "height")) == 0
+
+
+def test_literals_of_a_file_are_values_and_come_back_as_they_were(tmp_path: Path) -> None:
+    pytest.importorskip("pyoxigraph")
+    text = '<u:a> <u:r> <u:b> . <u:a> <u:height> "1.80"^^<http://www.w3.org/2001/XMLSchema#decimal> . '
+    text += '<u:c> <u:said> "bonjour"@fr . <u:height> <http://www.w3.org/2000/01/rdf-schema#label> "height" .'
+    (tmp_path / "a.nt").write_text(text.replace(" . ", " .\n"), encoding="utf-8")
+    with KnowledgeBase.create(tmp_path / "a.kb", facts=tmp_path / "a.nt") as kb:
+        assert len(kb) == 1
+        assert kb.store.entity_names() == ["u:a", "u:b", "u:c"]
+        assert [(row.text, row.datatype) for row in kb.values("u:a", "height")] == [("1.80", "xsd:decimal")]
+        assert [(row.text, row.language) for row in kb.values("u:c")] == [("bonjour", "fr")]
+        written = kb.import_(tmp_path / "a.nt")
+        assert (written.values, written.unchanged) == (0, 1)
+        assert kb.store.check() == []
+
+
+def test_chosen_relations_and_columns_hold_values(tmp_path: Path) -> None:
+    facts = [("wolf", "eats", "deer"), ("wolf", "legs", "4"), ("deer", "legs", "4")]
+    table = tmp_path / "more.csv"
+    table.write_text("id,label,height [m]\nwolf,Wolf,0.8\nghost,Ghost,2\n", encoding="utf-8")
+    with KnowledgeBase.create(tmp_path / "a.kb", facts=facts, values=["legs"], entities=[table]) as kb:
+        assert (len(kb), kb.store.relation_names()) == (1, ["eats"])
+        assert [row.as_value().shown for row in kb.values("Wolf")] == ["4", "0.8 m"]
+        done = kb.describe_many(table)
+        assert (done.values, done.unknown) == (0, ["ghost"])

@@ -1,7 +1,7 @@
 """`hmem entities`: what the entities and relations of a knowledge base are called, and what they are."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,23 +32,26 @@ def import_(
     source: options.Source = None,
     json_path: options.AnswerJson = None,
 ) -> None:
-    """Read labels, aliases, kinds and descriptions. What is said of an id that no fact has is left out.
+    """Read labels, aliases, kinds, descriptions and values. What is said of an id that no fact has is left out.
 
     The columns of a table are any of id, label, kind, description, aliases (with | between them) and inverse, which is
-    what a relation is called the other way round. Without a heading a row is an id, its label, and its aliases.
+    what a relation is called the other way round. Other columns are values: population, population:int, height [m].
+    Without a heading a row is an id, its label, and its aliases.
     """
     from hmem.graph.readers.entities import read_entities
 
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
     read = [read_entities(file.expanduser(), columns=chosen, languages=options.languages(language)) for file in files]
-    lines = []
+    lines: list[dict[str, Any]] = []
     with transfer.open_store(kb) as store:
-        for file, rows in zip(files, read, strict=True):
-            done = store.naming.describe_all(rows, source=file.name if source is None else source)
+        for file, told in zip(files, read, strict=True):
+            word = file.name if source is None else source
+            done = store.naming.describe_all(told.descriptions, values=told.values, source=word)
             lines.append(
                 {
                     "file": file.name,
-                    "read": len(rows),
+                    "read": len(told.descriptions),
+                    "values": done.values,
                     "changed": done.changed,
                     "unchanged": done.unchanged,
                     "unknown": len(done.unknown),
@@ -58,6 +61,8 @@ def import_(
         return
     for line in lines:
         said = f"{line['changed']:,} described, {line['unchanged']:,} as before"
+        if line["values"]:
+            said += f", {output.plural(line['values'], 'value')} changed"
         left = f", {line['unknown']:,} left out, which no fact has" if line["unknown"] else ""
         output.say(f"{line['file']}: {said}{left}")
 

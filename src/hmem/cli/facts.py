@@ -18,7 +18,7 @@ from hmem.errors import ConfigError, StoreError
 if TYPE_CHECKING:
     from hmem.graph.descriptions import Labels
     from hmem.graph.qualifiers import Given
-    from hmem.knowledge.store.records import Names3, StoredFact
+    from hmem.knowledge.store.records import Names3, StoredFact, Written
     from hmem.knowledge.store.store import Store
 
 app = typer.Typer(help="Add, remove, list, import and export the facts of a knowledge base.", no_args_is_help=True)
@@ -170,13 +170,14 @@ def import_(
     format_: options.Format = None,
     short_names: options.ShortNames = False,
     language: options.Languages = options.ENGLISH,
+    values: options.ValueRelations = None,
     json_path: options.AnswerJson = None,
 ) -> None:
     """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
     how = options.reading(columns, delimiter, header, format_, short_names)
-    given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
+    given: dict[str, Any] = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
     given = {name: value for name, value in given.items() if value is not None}  # which counts more than a column
-    done: list[tuple[str, int, int]] = []  # name, rows, facts added
+    done: list[tuple[str, Written]] = []
     with transfer.open_store(kb) as store, _interruptible(done), output.import_progress() as progress:
         tables = []
         for number, file in enumerate(files):
@@ -185,22 +186,30 @@ def import_(
             tables.append(transfer.read(file, **how))
         progress("reading", len(files), len(files))
         options.free_output(json_path)  # now that it is known what is read
-        writes = []
         for file, table in zip(files, tables, strict=True):
             name = "standard input" if file == transfer.STANDARD else Path(file).name
             word = name if source is None else source
             told = partial(progress, name)
-            chosen = options.languages(language)
-            stored = store.add_table(table, source=word, progress=told, languages=chosen, **given)
-            writes.append(stored)
-            done.append((name, table.num_rows, len(stored.changed)))
-        new = new_names(writes)
+            chosen: dict[str, Any] = {"languages": options.languages(language), "values": options.listed(values)}
+            done.append((name, store.add_table(table, source=word, progress=told, **chosen, **given)))
+        new = new_names([written for _, written in done])
         relations = store.relation_names()
-    lines = [{"file": name, "read": rows, "added": added, "stored_before": rows - added} for name, rows, added in done]
+    lines = [
+        {
+            "file": name,
+            "read": table.num_rows,
+            "added": len(written.changed),
+            "stored_before": written.unchanged,
+            "values": written.values,
+        }
+        for (name, written), table in zip(done, tables, strict=True)
+    ]
     if output.written(json_path, {"files": lines, **new}):
         return
-    for name, rows, added in done:
-        output.say(f"{name}: {output.plural(added, 'fact')} added, {rows - added:,} stored already")
+    for name, written in done:
+        values_said = f", {output.plural(written.values, 'value')}" if written.values else ""
+        added = output.plural(len(written.changed), "fact")
+        output.say(f"{name}: {added} added, {written.unchanged:,} stored already{values_said}")
     count_new_names(relations, new)
 
 
@@ -224,12 +233,12 @@ def export(
 
 
 @contextmanager
-def _interruptible(done: list[tuple[str, int, int]]) -> Iterator[None]:
+def _interruptible(done: "list[tuple[str, Written]]") -> Iterator[None]:
     """Ctrl-C says what was stored by then: each file whole, or nothing of it."""
     try:
         yield
     except KeyboardInterrupt:
-        stored = ", ".join(name for name, _, _ in done)
+        stored = ", ".join(name for name, _ in done)
         output.note(f"hmem: interrupted; {f'only {stored} was stored' if done else 'nothing was stored'}")
         raise typer.Exit(130) from None
 

@@ -37,6 +37,7 @@ def create(
         list[Path] | None,
         typer.Option(metavar="FILE", help="Labels, kinds and descriptions, as `hmem entities import` reads them."),
     ] = None,
+    values: options.ValueRelations = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")] = False,
     json_path: options.AnswerJson = None,
 ) -> None:
@@ -54,7 +55,7 @@ def create(
         is_single = facts == transfer.STANDARD or Path(facts).expanduser().is_file() or is_knowledge_base(facts)
         given = transfer.read(facts) if is_single else output.load(facts)
     source = "standard input" if facts == transfer.STANDARD else "created" if facts is None else facts
-    begin = {"facts": given, "entities": entities or (), "source": source}
+    begin = {"facts": given, "entities": entities or (), "values": options.listed(values), "source": source}
     with KnowledgeBase.create(kb, model=model, overwrite=overwrite, **begin):
         pass
     info(kb, json_path)

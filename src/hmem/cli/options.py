@@ -76,6 +76,10 @@ Format = Annotated[str | None, typer.Option("--format", help="Where the file's n
 ShortNames = Annotated[
     bool, typer.Option("--short-names", help="Of RDF files: IRIs by the prefixes of their file, instead of in full.")
 ]
+ValueRelations = Annotated[
+    str | None,
+    typer.Option("--values", metavar="RELATION,…", help="Whose tails are numbers, dates or texts, and no entities."),
+]
 ENGLISH = "en"
 Languages = Annotated[
     str, typer.Option("--language", help="Of RDF files: whose labels and descriptions are taken, such as de,en.")
@@ -85,6 +89,11 @@ Languages = Annotated[
 def languages(text: str) -> list[str]:
     """Languages as typed, the preferred first."""
     return [each.strip().lower() for each in text.split(",") if each.strip()]
+
+
+def listed(text: str | None) -> list[str]:
+    """Names with commas between them."""
+    return [] if text is None else [each.strip() for each in text.split(",") if each.strip()]
 
 
 def parse_time(text: str) -> datetime:

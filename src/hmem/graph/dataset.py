@@ -20,6 +20,7 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.readers.files import missing
 from hmem.graph.readers.lines import Lines, open_text
+from hmem.graph.readers.rdf_descriptions import without_literals
 from hmem.graph.readers.read import read_table
 from hmem.graph.readers.table import note_of
 from hmem.graph.triples import Triples, as_triples
@@ -127,13 +128,18 @@ def load_tables(
 
     Facts for validation or test that are to be taken from train are none of those that were `trained` on before.
     """
-    vocab, duplicates, parts = Vocabulary(), 0, {}
+    vocab, duplicates, left_out, parts = Vocabulary(), 0, 0, {}
     for split in STEMS:
         if split in tables:
-            interned = intern(tables[split], vocab)
+            facts, literals = without_literals(tables[split])
+            if not len(facts) and literals:
+                raise DataError(f"{name}: expected facts between entities, found only values of entities")
+            interned = intern(facts, vocab)
             vocab, parts[split] = interned.vocab, interned.triples
-            duplicates += interned.duplicates
+            duplicates, left_out = duplicates + interned.duplicates, left_out + literals
     notes = [note for table in tables.values() if (note := note_of(table)) is not None]
+    if left_out:
+        notes.append(f"{left_out:,} statements with literals are left out: values and names are no entities")
     if "valid" not in parts or "test" not in parts:
         parts, note = _split_on_the_spot(parts, vocab, trained)
         notes.append(note)

@@ -3,6 +3,9 @@
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from hmem.graph.values import Said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,13 @@ class Description:
     def shown(self) -> str:
         """The label with the id beside it where they differ."""
         return shown(self.id, {} if self.label is None else {self.id: self.label})
+
+
+class Told(NamedTuple):
+    """What a source tells besides facts: what things are called and are, and the values of their properties."""
+
+    descriptions: list[Description]
+    values: list[Said]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import TypeVar, Unpack
 
 from hmem.errors import ConfigError, DataError, HMemError, UnknownNameError
 from hmem.graph.dataset import Dataset
-from hmem.graph.descriptions import Description
+from hmem.graph.descriptions import Description, Told
 from hmem.graph.name_search import closest
 from hmem.graph.qualifiers import Day, Given
 from hmem.graph.readers.entities import read_entities
@@ -78,6 +78,7 @@ class KnowledgeBase:
         model: str | os.PathLike[str] | None = None,
         facts: object = None,
         entities: Iterable[Description | str | os.PathLike[str]] = (),
+        values: Sequence[str] = (),
         source: str | None = "created",
         overwrite: bool = False,
         device: str = "cpu",
@@ -85,21 +86,22 @@ class KnowledgeBase:
         """A new base at `path`, with the facts of a dataset, a file, a folder, a table or triples of names.
 
         Of a dataset, or a folder with splits, those that a model may see: its train and observed facts. `entities` are
-        descriptions of what is in them, or files of these; those that come with a dataset need not be given. If
-        anything is wrong with facts or model, there is no new base, and an old one is as it was.
+        descriptions of what is in them, or files of these; those that come with a dataset need not be given. The tails
+        of the relations `values` are numbers, dates or texts, and no entities. If anything is wrong with facts or
+        model, there is no new base, and an old one is as it was.
         """
         facts = named_dataset(facts)
         own = [facts.entities] if isinstance(facts, Dataset) and facts.entities is not None else []
-        described = _descriptions([*entities, *own])
+        told = _told([*entities, *own])
         table = None if facts is None else table_of(facts)
         folder = None if model is None else model_folder(model)
         if folder is not None:
             load(folder)  # says what is wrong with a folder that cannot be used
         with Store.building(path, overwrite=overwrite) as store:
             if table is not None:
-                store.add_table(table, source=source)
-            if described:
-                store.naming.describe_all(described, source=source)
+                store.add_table(table, source=source, values=values)
+            if any(told):
+                store.naming.describe_all(told.descriptions, values=told.values, source=source)
             if folder is not None:
                 attach(store, folder)
         return cls.open(path, device=device)
@@ -190,16 +192,23 @@ class KnowledgeBase:
         return self.store.remove(facts, source=source)
 
     def import_(
-        self, facts: object, *, source: str | None = None, progress: Progress | None = None, **options: object
+        self,
+        facts: object,
+        *,
+        source: str | None = None,
+        progress: Progress | None = None,
+        values: Sequence[str] = (),
+        **options: object,
     ) -> Written:
         """Store the facts of a file, a folder, a dataset, a table or a graph, all or none.
 
-        `options` say how to read a file, as in `read_table`. The source is the file's name unless it is given.
+        `options` say how to read a file, as in `read_table`. The source is the file's name unless it is given. The
+        tails of the relations `values` are numbers, dates or texts, and no entities.
         """
         if isinstance(facts, str | os.PathLike):
             self.store.refuse_itself(Path(facts).expanduser())
             source = Path(facts).name if source is None else source
-        return self.store.add_table(table_of(facts, **options), source=source, progress=progress)
+        return self.store.add_table(table_of(facts, **options), source=source, progress=progress, values=values)
 
     def describe(
         self, name: str, *, of: Kind = "entity", source: str | None = None, **said: str | Sequence[str] | None
@@ -221,8 +230,8 @@ class KnowledgeBase:
 
         Ids that no fact has are left out, and listed in the result.
         """
-        rows = _descriptions([entities] if isinstance(entities, str | os.PathLike) else entities)
-        return self.store.naming.describe_all(rows, source=source)
+        told = _told([entities] if isinstance(entities, str | os.PathLike) else entities)
+        return self.store.naming.describe_all(told.descriptions, values=told.values, source=source)
 
     def values(self, entity: str, property: str | None = None) -> Values:
         """The numbers, dates, booleans and texts that are said of an entity, of all its properties or of one."""
@@ -489,11 +498,12 @@ def _likeliest(found: list[Prediction], k: int) -> list[Prediction]:
     return [replace(row, rank=rank) for rank, row in enumerate(order[:k], 1)]
 
 
-def _descriptions(entities: Iterable[Description | str | os.PathLike[str]]) -> list[Description]:
-    """Descriptions as given, and those of files."""
-    found: list[Description] = []
+def _told(entities: Iterable[Description | str | os.PathLike[str]]) -> Told:
+    """Descriptions as given, and what files say."""
+    found = Told([], [])
     for each in entities:
-        found += [each] if isinstance(each, Description) else read_entities(Path(each).expanduser())
+        more = Told([each], []) if isinstance(each, Description) else read_entities(Path(each).expanduser())
+        found = Told(found.descriptions + more.descriptions, found.values + more.values)
     return found
 
 

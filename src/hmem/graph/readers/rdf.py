@@ -15,7 +15,7 @@ from hmem.graph.rdf_terms import import_pyoxigraph
 from hmem.graph.readers.files import BUFFER
 from hmem.graph.readers.lines import LONGEST, open_text
 from hmem.graph.readers.rdf_names import TermNames
-from hmem.graph.readers.table import table_of_ids
+from hmem.graph.readers.table import table_of_ids, with_literals
 from hmem.graph.readers.xml_limits import LimitedXml
 
 # The name that pyoxigraph has for each format, by suffix.
@@ -71,7 +71,7 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
         raise DataError(path=path, expected="triples", found="none")
     chosen = TermNames(prefixes if iris == "short" else None)
     names = pa.array(_name_all(list(ids), chosen, path, format), pa.string())
-    return table_of_ids([(heads, names), (relations, names), (tails, names)])
+    return with_literals(table_of_ids([(heads, names), (relations, names), (tails, names)]))
 
 
 def _name_all(terms: Sequence[Any], names: TermNames, path: Path, format: str) -> list[str]:

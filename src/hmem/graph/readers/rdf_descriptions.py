@@ -1,17 +1,19 @@
-"""What an RDF file says about its own terms: labels, other names, kinds and descriptions."""
+"""What a table of facts says besides: labels, other names, kinds, descriptions and values."""
 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hmem.graph.descriptions import Description, joined
+from hmem.graph.descriptions import Description, Told, joined
 from hmem.graph.readers.rdf import read_rdf
-from hmem.graph.readers.rdf_names import WELL_KNOWN, TermNames
+from hmem.graph.readers.rdf_names import WELL_KNOWN, TermNames, value_of
+from hmem.graph.readers.table import has_literals
+from hmem.graph.readers.value_columns import recognized
 from hmem.graph.triples import PARTS
+from hmem.graph.values import Said
 
 NAMING = {  # which relation says what; the first of two that say the same counts for more
     WELL_KNOWN["skos"] + "prefLabel": "label",
@@ -26,19 +28,49 @@ NAMING = {  # which relation says what; the first of two that say the same count
 KIND = WELL_KNOWN["rdf"] + "type"
 
 
-class Text(NamedTuple):
-    """A literal in the name that a reader gives it."""
+def split_facts(
+    table: pa.Table, languages: Sequence[str] = ("en",), values: Sequence[str] = ()
+) -> tuple[pa.Table, Told]:
+    """The facts between entities alone, and what the others say.
 
-    text: str
-    language: str | None
-
-
-def split_names(table: pa.Table, languages: Sequence[str] = ("en",)) -> tuple[pa.Table, list[Description]]:
-    """The facts of an RDF file without those that only name things, and what these say; of other tables all facts.
-
+    Of an RDF file those that only name things are labels, aliases and descriptions, and all other literals are values.
     Kinds stay among the facts: they are evidence. The label is the one in the first of `languages`, then one without
-    language, then any; all others are aliases.
+    language, then any; all others are aliases. Of any table the tails of the relations `values` are values.
     """
+    named, descriptions = _split_names(table, languages)
+    is_literal = has_literals(table)
+    if not is_literal and not values:
+        return named, Told(descriptions, [])
+    relation, tail = (named.column(part).cast(pa.string()) for part in ("relation", "tail"))
+    is_chosen = pc.is_in(relation, value_set=pa.array(values, pa.string()))
+    is_value = pc.or_(is_chosen, pc.starts_with(tail, '"')) if is_literal else is_chosen
+    rows = [*_facts(named.filter(is_value).cast(pa.schema([(part, pa.string()) for part in named.column_names])))]
+    return named.filter(pc.invert(is_value)), Told(descriptions, list(_values(rows, is_literal=is_literal)))
+
+
+def without_literals(table: pa.Table) -> tuple[pa.Table, int]:
+    """The facts between entities alone, and how many others there were."""
+    if not has_literals(table):
+        return table, 0
+    facts = table.filter(pc.invert(pc.starts_with(table.column("tail").cast(pa.string()), '"')))
+    return facts, len(table) - len(facts)
+
+
+def _values(rows: Sequence[tuple[str, str, str]], *, is_literal: bool) -> Iterator[Said]:
+    """Literals are what they say; of other tails all of one relation are looked at together."""
+    plain: dict[str, list[tuple[str, str]]] = {}
+    for head, relation, tail in rows:
+        if is_literal and tail.startswith('"'):
+            yield head, relation, value_of(tail)
+        else:
+            plain.setdefault(relation, []).append((head, tail))
+    for relation, some in plain.items():
+        found = recognized([tail for _, tail in some])
+        yield from ((head, relation, value) for (head, _), value in zip(some, found, strict=True))
+
+
+def _split_names(table: pa.Table, languages: Sequence[str]) -> tuple[pa.Table, list[Description]]:
+    """The facts without those that only name things, and what these say."""
     relations = set(pc.unique(table.column("relation").cast(pa.string())).to_pylist())
     naming = {name: field for iri, field in NAMING.items() for name in _both(iri) if name in relations}
     kinds = [name for name in _both(KIND) if name in relations]
@@ -59,25 +91,20 @@ def split_names(table: pa.Table, languages: Sequence[str] = ("en",)) -> tuple[pa
     return table.filter(pc.invert(is_naming)), joined(found)
 
 
-def read_rdf_descriptions(path: Path, format: str, languages: Sequence[str]) -> list[Description]:
-    """The descriptions alone."""
-    return split_names(read_rdf(path, format), languages)[1]
-
-
-def literal(name: str) -> Text:
-    """The text of a literal and its language, from the name that `rdf_names` gives it."""
-    text, _, rest = name[1:].rpartition('"')
-    return Text(text, rest[1:].partition("--")[0].lower() if rest.startswith("@") else None)
+def read_rdf_descriptions(path: Path, format: str, languages: Sequence[str]) -> Told:
+    """All but the facts."""
+    return split_facts(read_rdf(path, format), languages)[1]
 
 
 def _rows(said: pa.Table, naming: dict[str, str], languages: Sequence[str]) -> Iterator[tuple[int, Description]]:
     """What each fact says, with a number that is the lower the more it counts."""
     order = {relation: place for place, relation in enumerate(naming)}
     for head, relation, tail in _facts(said):
-        text, language = literal(tail)
+        value = value_of(tail)
+        text, language = value.text, value.language
         if not text.strip():
             continue
-        rank = _rank(language, languages) * len(order) + order[relation]
+        rank = _rank(language and language.partition("--")[0].lower(), languages) * len(order) + order[relation]
         match naming[relation]:
             case "label":
                 yield rank, Description(id=head, label=text)

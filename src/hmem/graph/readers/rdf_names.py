@@ -16,6 +16,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
+from hmem.graph.values import LANG_STRING, STRING, Value
+
 WELL_KNOWN = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
@@ -39,6 +41,15 @@ _XSD_STRING = WELL_KNOWN["xsd"] + "string"
 NAMES = "urn:hmem:"  # a name that is no IRI, percent-encoded
 KINDS = "urn:hmem:kind:"  # what an entity is, by rdf:type
 TERMS = "urn:hmem:term:"  # what is said of facts and relations, and has no other word
+
+
+def value_of(name: str) -> Value:
+    """The value that a literal states, from the name that it has here."""
+    text, _, rest = name[1:].rpartition('"')
+    if rest.startswith("@"):
+        return Value(text=text, datatype="rdf:dirLangString" if "--" in rest else LANG_STRING, language=rest[1:])
+    return Value(text=text, datatype=rest.removeprefix("^^") or STRING)
+
 
 _PREFIX = re.compile(r"([^\W\d_][\w.-]*)?")  # what JSON-LD calls a prefix can be any text
 

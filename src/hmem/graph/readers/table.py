@@ -51,6 +51,15 @@ def note_of(table: pa.Table) -> str | None:
     return None if found is None else found.decode()
 
 
+def with_literals(table: pa.Table) -> pa.Table:
+    """The same table, of whose tails those that begin with a quote are literals of RDF."""
+    return table.replace_schema_metadata({"hmem.literals": "quoted"})
+
+
+def has_literals(table: pa.Table) -> bool:
+    return b"hmem.literals" in (table.schema.metadata or {})
+
+
 def as_table(columns: Iterable[list[pa.Array]]) -> pa.Table:
     """The table of three columns given by their chunks."""
     return pa.table({part: pa.chunked_array(chunks, TEXT) for part, chunks in zip(PARTS, columns, strict=True)})

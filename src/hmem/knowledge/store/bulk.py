@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -69,7 +69,7 @@ def add_columns(
         changed, moment = rows.insert_one_by_one(source)
     else:
         changed, moment = rows.insert_and_rebuild(source)
-    new = {"new_entities": new_entities, "new_relations": new_relations}
+    new: dict[str, Any] = {"new_entities": new_entities, "new_relations": new_relations}
     return Written(moment=moment, changed=changed, unchanged=len(facts) - len(changed), **new)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from hmem.errors import DataError
 from hmem.graph.descriptions import Description, Labels, joined
-from hmem.knowledge.store import describe, texts
+from hmem.graph.values import Said
+from hmem.knowledge.store import describe, texts, value_rows
 from hmem.knowledge.store.connection import Connection
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
@@ -25,6 +26,7 @@ class Described:
     changed: int  # entities and relations of which something else is said now
     unchanged: int
     unknown: list[str]  # ids that no fact has, which were left out
+    values: int = 0  # that came or went
 
 
 class Naming:
@@ -117,14 +119,19 @@ class Naming:
             telling = describe.Telling(Write(db, check_source(source)))
             return sum([telling.set(of, number, field, value) for field, value in wanted.items()]) > 0
 
-    def describe_all(self, rows: Iterable[Description], *, source: str | None = None) -> Described:
-        """Say what is known of many, by id, all in one write: of those that are entities, relations or both.
+    def describe_all(
+        self, rows: Iterable[Description], *, values: Iterable[Said] = (), source: str | None = None
+    ) -> Described:
+        """Say what is known of many, by id, all in one write: of entities, relations and properties.
 
-        What is given takes the place of what was said before; aliases add up.
+        What is given takes the place of what was said before, also by a property; aliases add up.
         """
         described = joined(rows)
         with self._connection.writing() as db:
             write = Write(db, check_source(source))
+            stated, _ = value_rows.state(write, values)
             changed, unknown = describe.tell_all(write, described)
         unchanged = len(described) - changed - len(unknown)
-        return Described(moment=write.last, changed=changed, unchanged=unchanged, unknown=unknown)
+        unknown = list(dict.fromkeys([*unknown, *stated.unknown]))
+        came = stated.added + stated.removed
+        return Described(moment=write.last, changed=changed, unchanged=unchanged, unknown=unknown, values=came)

@@ -64,6 +64,7 @@ class Written:
     unchanged: int  # those that were there already, or were not there to be removed
     new_entities: list[str] = field(default_factory=list)  # names that this very write brought, in order of their ids
     new_relations: list[str] = field(default_factory=list)
+    values: int = 0  # that came with the facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,13 +26,13 @@ import pyarrow as pa
 
 from hmem import sqlite_files
 from hmem.errors import StoreError
-from hmem.graph.descriptions import Description
+from hmem.graph.descriptions import Told
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Given, Qualifiers
-from hmem.graph.readers.rdf_descriptions import split_names
+from hmem.graph.readers.rdf_descriptions import split_facts
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.triples import PARTS, Triples
-from hmem.knowledge.store import bulk, create, describe, integrity, listing, read, write
+from hmem.knowledge.store import bulk, create, describe, integrity, listing, read, value_rows, write
 from hmem.knowledge.store.bulk import Column, Progress
 from hmem.knowledge.store.connection import Connection, size_of
 from hmem.knowledge.store.errors import damage
@@ -237,10 +237,10 @@ class Store:
         *,
         source: str | None = None,
         progress: Progress | None = None,
-        said: Sequence[Description] = (),
+        said: Told | None = None,
         **given: Any,
     ) -> Written:
-        """Store the facts of three columns of text, all in one write, with what is `said` of the names in them.
+        """Store the facts of three columns of text, all in one write, with what is `said` besides.
 
         What is `given` of the facts besides, as in `add`, may be columns too. `progress` is called now and then with
         how many facts are done, and of how many; an exception it raises undoes the whole write.
@@ -250,19 +250,24 @@ class Store:
         source = check_source(source)
         with self._connection.writing(trusted=True) as db:
             written = bulk.add_columns(db, columns, source, qualifiers, progress)
-            if said:
+            if said is not None and any(said):
                 more = Write(db, source)
-                describe.tell_all(more, said)
-                written = replace(written, moment=more.last)
+                stated, new = value_rows.state(more, said.values, keep=True, create=True)
+                describe.tell_all(more, said.descriptions)
+                entities = [*written.new_entities, *new]
+                written = replace(written, moment=more.last, values=stated.added, new_entities=entities)
             return written
 
-    def add_table(self, table: pa.Table, *, languages: Sequence[str] = ("en",), **how: Any) -> Written:
+    def add_table(
+        self, table: pa.Table, *, languages: Sequence[str] = ("en",), values: Sequence[str] = (), **how: Any
+    ) -> Written:
         """The same for a table with the columns head, relation and tail, and any of those in `hmem.graph.qualifiers`.
 
         What an RDF file says by rdfs:label and the like names things and is no fact: it is kept as labels, in the first
-        of `languages` that there is, aliases and descriptions. `rdf:type` is a fact, and the kind as well.
+        of `languages` that there is, aliases and descriptions. `rdf:type` is a fact, and the kind as well. Its other
+        literals are values, and so are the tails of the relations `values` of any table.
         """
-        facts, said = split_names(table, languages)
+        facts, said = split_facts(table, languages, values)
         given = {name: facts.column(name) for name in QUALIFIERS if name in facts.column_names}
         return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **{**given, **how})
 

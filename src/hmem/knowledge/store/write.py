@@ -6,6 +6,7 @@ Every function here is called inside one writing transaction: it does all of its
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Qualifiers
@@ -69,7 +70,7 @@ def add(
             moment = new_moment(db, source)
         db.execute(INSERT_FACT, (*fact, moment, *said))
         changed.append(fact)
-    new = {"new_entities": entities.new, "new_relations": relations.new}
+    new: dict[str, Any] = {"new_entities": entities.new, "new_relations": relations.new}
     return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed), **new)
 
 
