@@ -18,7 +18,7 @@ from hmem.graph.readers.stix import StixEntity, StixFact, read_bundles
 
 OUT = Path(__file__).parents[1] / "src" / "hmem" / "bundled" / "attack"
 LAST_OF_TRAIN, LAST_OF_VALID = "2023-12-31", "2024-12-31"
-FACT_HEADING = ("head", "relation", "tail", "date")
+FACT_HEADING = ("head", "relation", "tail", "valid_from")
 ENTITY_HEADING = ("id", "label", "kind", "description", "aliases")
 LONGEST = 140  # characters of a description
 END_OF_SENTENCE = re.compile(r"(?<=[a-z0-9)\"\]’]{2})\.\s+(?=[A-Z])")

@@ -70,6 +70,23 @@ def test_predict_all_marks_what_is_stored(command: Command, zoo: str) -> None:
     assert stored == ["timber_wolf.n.01"]
 
 
+def test_questions_about_a_time(command: Command, zoo: str) -> None:
+    fact = ("wolf.n.01", "hyponym", "timber_wolf.n.01")
+    command("facts", "remove", zoo, *fact)
+    command("facts", "add", zoo, *fact, "--from", 2020)
+    out = command("predict", zoo, *fact[:2], "-k", 18, "--at", "2019-12").out
+    assert "wolf.n.01 hyponym ? at 2019-12" in out
+    assert fact[2] not in command("predict", zoo, *fact[:2], "-k", 18).out
+    found = json.loads(command("predict", zoo, *fact[:2], "-k", 18, "--at", "2019", "--json", "-").out)
+    assert found["question"]["at"] == "2019"
+    assert fact[2] in [each["tail"] for each in found["answers"]]
+    told = json.loads(command("explain", zoo, *fact, "--at", "2019", "--json", "-").out)
+    assert (told["stored"], json.loads(command("explain", zoo, *fact, "--json", "-").out)["stored"]) == (False, True)
+    missing = json.loads(command("missing", zoo, fact[0], "-k", 40, "--at", "2019", "--json", "-").out)
+    assert fact[2] in [each["tail"] for each in missing["facts"]]
+    assert command("missing", zoo, "--relation", fact[1], "--at", "May").err.startswith("hmem: expected a day such as")
+
+
 def test_predict_as_json(command: Command, zoo: str) -> None:
     code, out, err = command("predict", zoo, "wolf.n.01", "hyponym", "-k", 2, "--json", "-")
     assert (code, err) == (0, "")

@@ -52,6 +52,30 @@ def test_a_question_is_answered_as_the_library_answers_it(api: "TestClient", zoo
             assert result["answers"] == expected(kb, question, 4)
 
 
+def test_questions_about_a_time(api: "TestClient") -> None:
+    stored = fact("wolf.n.01", "hyponym", "timber_wolf.n.01")
+    api.request("DELETE", "/facts", json={"facts": [stored]})
+    api.post("/facts", json={"facts": [{**stored, "valid_from": "2020"}]})
+    asked = {"entity": "wolf.n.01", "relation": "hyponym", "k": 18}
+    both = api.post("/predict", json={"queries": [{**asked, "at": "2019-12"}, asked, {**asked, "at": "2020"}]}).json()
+    then, now, later = ([each["name"] for each in found["answers"]] for found in both["results"])
+    assert (stored["tail"] in then, stored["tail"] in now, stored["tail"] in later) == (True, False, False)
+    assert [found["query"].get("at") for found in both["results"]] == ["2019-12", None, "2020"]
+    assert api.post("/explain", json={**stored, "at": "2019"}).json()["stored"] is False
+    assert api.post("/explain", json=stored).json()["stored"] is True
+    facts = [list(stored.values())]
+    scored = [api.post("/score", json={"facts": facts, "at": at}).json()["results"][0] for at in ("2019", "2020")]
+    assert [each["stored"] for each in scored] == [False, True]
+    about = {"entity": "wolf.n.01", "k": 40}
+    missing = [api.post("/missing", json={**about, "at": at}).json()["facts"] for at in ("2019", "2020")]
+    assert missing[0] != missing[1] == api.post("/missing", json=about).json()["facts"]
+    for path, names in (("/facts", {"head": "wolf.n.01"}), ("/neighbors", {"entity": "wolf.n.01"})):
+        counts = [len(api.get(path, params={**names, "at": at}).json()["facts"]) for at in ("2019", "2020")]
+        assert counts[1] == counts[0] + 1
+    assert code_of(api.post("/predict", json={**asked, "at": "May 2019"})) == (422, "invalid")
+    assert code_of(api.get("/facts", params={"at": "May"})) == (422, "invalid")
+
+
 def test_many_questions_at_once_have_the_answers_of_each(api: "TestClient") -> None:
     asked = QUESTIONS[::3] + QUESTIONS[:3]  # some of them twice
     together = api.post("/predict", json={"queries": asked, "k": 5}).json()["results"]

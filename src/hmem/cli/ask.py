@@ -35,6 +35,7 @@ def predict(
     old_tail: options.OldTail = False,
     everything: Annotated[bool, typer.Option("--all", help="Also what is stored already, marked as such.")] = False,
     k: options.Count = 10,
+    at: options.At = None,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
@@ -43,15 +44,15 @@ def predict(
     direction = _chosen(direction, old_tail)
     with opened(kb, device) as (base, find):
         entity, relation = find.entity(entity), find.relation(relation)
-        found = base.predict(entity, relation, k, direction=direction, new_only=not everything)
-        warn_if_outgrown(base, entity)
+        found = base.predict(entity, relation, k, direction=direction, new_only=not everything, at=at)
+        warn_if_outgrown(base, entity, at)
         asked = [find.labelled(entity), find.labelled(relation, "relation"), "?"]
     head, tail = (None, entity) if direction == "head" else (entity, None)
-    question = {"head": head, "relation": relation, "tail": tail}
+    question = {"head": head, "relation": relation, "tail": tail, **({} if at is None else {"at": at})}
     answers = {"question": question, "answers": found.to_dicts(), **found.labels.to_dict()}
     if output.written(json_path, answers):
         return
-    title = " ".join(asked if direction == "tail" else reversed(asked))
+    title = " ".join(asked if direction == "tail" else reversed(asked)) + _then(at)
     show_predictions(found, title, [direction], stored=everything)
 
 
@@ -70,6 +71,7 @@ def missing(
     k: Annotated[
         int | None, typer.Option("--count", "-k", min=1, help="How many; 10 about an entity, else 100.")
     ] = None,
+    at: options.At = None,
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write them to NAME.csv, .parquet or .json instead.")
     ] = None,
@@ -85,15 +87,15 @@ def missing(
     with opened(kb, device) as (base, find):
         if entity is not None:
             name = find.entity(entity)
-            found = base.missing(name, k or 10)
-            warn_if_outgrown(base, name)
-            title = f"Missing about {find.labelled(name)}"
+            found = base.missing(name, k or 10, at=at)
+            warn_if_outgrown(base, name, at)
+            title = f"Missing about {find.labelled(name)}{_then(at)}"
         else:
-            name, title = None, "Missing"
+            name, title = None, f"Missing{_then(at)}"
             chosen = None if relation is None else find.relation(relation)
             kind = None if having is None else (find.relation(having[0]), find.entity(having[1]))
             with watching("entities") as watch:
-                found = base.missing_anywhere(k or 100, relation=chosen, having=kind, watch=watch)
+                found = base.missing_anywhere(k or 100, relation=chosen, having=kind, at=at, watch=watch)
     if out is not None:
         tables.write(found, out)
         output.say(f"{out}: {output.plural(len(found), 'fact')}")
@@ -127,6 +129,7 @@ def explain(
     tail: Annotated[str, typer.Argument(metavar="TAIL", help="Its name.")],
     direction: options.Direction = "tail",
     old_tail: options.OldTail = False,
+    at: options.At = None,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
@@ -138,8 +141,8 @@ def explain(
     direction = _chosen(direction, old_tail)
     with opened(kb, device) as (base, find):
         head, relation, tail = find.entity(head), find.relation(relation), find.entity(tail)
-        found = base.explain(head, relation, tail, direction=direction)
-        warn_if_outgrown(base, tail if direction == "head" else head)
+        found = base.explain(head, relation, tail, direction=direction, at=at)
+        warn_if_outgrown(base, tail if direction == "head" else head, at)
     fact = {"head": head, "relation": relation, "tail": tail}
     if not output.written(
         json_path, {"fact": fact, **found.summary(), "reasons": found.to_dicts(), **found.labels.to_dict()}
@@ -186,9 +189,13 @@ def watching(what: str) -> "Iterator[Watch]":
         yield watch
 
 
-def warn_if_outgrown(base: "KnowledgeBase", entity: str) -> None:
+def _then(at: str | None) -> str:
+    return "" if at is None else f" at {at}"
+
+
+def warn_if_outgrown(base: "KnowledgeBase", entity: str, at: str | None = None) -> None:
     """Say why answers about an entity have no probability, if that is why."""
-    if base.has_outgrown(entity):
+    if base.has_outgrown(entity, at=at):
         output.note(
             f"{output.cell(entity)} has far more facts of one kind than anything had when the model was trained, so "
             f"its answers have no probability and may be wrong. Training anew helps: "

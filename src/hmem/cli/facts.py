@@ -98,6 +98,7 @@ def list_facts(
     relation: Annotated[str | None, typer.Option(metavar="RELATION", help="Only those with this relation.")] = None,
     tail: Annotated[str | None, typer.Option(metavar="ENTITY", help="Only those with this tail.")] = None,
     as_of: options.AsOf = None,
+    at: options.At = None,
     limit: options.Limit = LISTED,
     json_path: options.AnswerJson = None,
 ) -> None:
@@ -105,13 +106,13 @@ def list_facts(
     with transfer.open_store(kb, read_only=True) as store:
         chosen = head, relation, tail = _chosen(store, head, relation, tail)
         most = limit + 1 if limit else None
-        found = list(store.listing(head=head, relation=relation, tail=tail, as_of=as_of, limit=most))
+        found = list(store.listing(head=head, relation=relation, tail=tail, as_of=as_of, at=at, limit=most))
         labels = store.naming.labels_of(each.names for each in found[: limit or None])
     more, found = bool(limit) and len(found) > limit, found[: limit or None]
     if output.written(json_path, [_line(each) for each in found]):
         return
     if not found:
-        output.note(f"{kb} holds no such fact" if any(chosen) else f"{kb} holds no facts yet")
+        output.note(f"{kb} holds no such fact" if any((*chosen, at)) else f"{kb} holds no facts yet")
         return
     _show_facts(found, labels)
     if more:

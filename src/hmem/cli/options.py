@@ -64,6 +64,10 @@ ValidFrom = Annotated[
 ValidUntil = Annotated[
     str | None, typer.Option("--until", metavar="DAY", help="Until when, that day, month or year included.")
 ]
+At = Annotated[
+    str | None,
+    typer.Option("--at", metavar="DAY", help="Only the facts that held then: 2019-05-01, 2019-05 or 2019."),
+]
 Columns = Annotated[
     str | None,
     typer.Option(

@@ -55,6 +55,7 @@ class Dataset:
     test: Triples
     observed: Triples | None = None
     heldout: Int[np.ndarray, " H"] | None = None
+    qualifiers: Mapping[str, pa.Table] = field(default_factory=dict)  # by split, of the files that say more of facts
     duplicates: int = 0
     notes: tuple[str, ...] = field(default=())  # for the user to read, such as of a split made on the spot
     entities: Path | None = None  # a table of what is known of its entities besides, for `readers.entities`
@@ -128,7 +129,7 @@ def load_tables(
 
     Facts for validation or test that are to be taken from train are none of those that were `trained` on before.
     """
-    vocab, duplicates, left_out, parts = Vocabulary(), 0, 0, {}
+    vocab, duplicates, left_out, parts, qualifiers = Vocabulary(), 0, 0, {}, {}
     for split in STEMS:
         if split in tables:
             facts, literals = without_literals(tables[split])
@@ -137,12 +138,15 @@ def load_tables(
             interned = intern(facts, vocab)
             vocab, parts[split] = interned.vocab, interned.triples
             duplicates, left_out = duplicates + interned.duplicates, left_out + literals
+            if interned.qualifiers.num_columns:
+                qualifiers[split] = interned.qualifiers
     notes = [note for table in tables.values() if (note := note_of(table)) is not None]
     if left_out:
         notes.append(f"{left_out:,} statements with literals are left out: values and names are no entities")
     if "valid" not in parts or "test" not in parts:
         parts, note = _split_on_the_spot(parts, vocab, trained)
         notes.append(note)
+        qualifiers.pop("train", None)  # the rows of which are others now
     held = None
     if heldout is not None:
         for entity in heldout:  # a held-out entity may have no fact in any split
@@ -156,6 +160,7 @@ def load_tables(
         test=parts["test"],
         observed=parts.get("observed", as_triples([])) if held is not None else None,
         heldout=held,
+        qualifiers=qualifiers,
         duplicates=duplicates,
         notes=tuple(notes),
     )

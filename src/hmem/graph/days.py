@@ -26,6 +26,8 @@ class Stretch(NamedTuple):
 
 def stretch(when: object) -> Stretch:
     """The days that are meant by a date, by text such as 2019-05-01, 2019-05 or 2019, or by the number of a year."""
+    if isinstance(when, Stretch):
+        return when
     if isinstance(when, datetime):
         when = when.date()
     if isinstance(when, date):

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 
 from hmem.graph.names import Names, Vocabulary
-from hmem.graph.triples import Triples, first_occurrences
+from hmem.graph.triples import PARTS, Triples, first_occurrences
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,6 +18,7 @@ class Interned:
 
     vocab: Vocabulary
     triples: Triples
+    qualifiers: pa.Table  # the other columns of the table, row by row as the facts
     duplicates: int  # rows that repeated an earlier one and were dropped
 
 
@@ -39,7 +40,9 @@ def intern(table: pa.Table, vocab: Vocabulary | None = None) -> Interned:
     duplicates = int(len(keep) - keep.sum())
     if duplicates:
         triples = triples[keep]
-    return Interned(vocab=Vocabulary(entities, relations), triples=triples, duplicates=duplicates)
+    others = table.drop_columns(list(PARTS))
+    others = others.filter(pa.array(keep)) if duplicates and others.num_columns else others
+    return Interned(vocab=Vocabulary(entities, relations), triples=triples, qualifiers=others, duplicates=duplicates)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ open; nothing is trained for it. Without a model of its own, the one that comes 
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -18,6 +19,7 @@ from typing import TypeVar, Unpack
 
 from hmem.errors import ConfigError, DataError, HMemError, UnknownNameError
 from hmem.graph.dataset import Dataset
+from hmem.graph.days import Stretch, stretch
 from hmem.graph.descriptions import Description, Told
 from hmem.graph.name_search import closest
 from hmem.graph.qualifiers import Day, Given
@@ -51,6 +53,7 @@ from hmem.model.checkpoint import Model, load, model_folder
 from hmem.runs.device import resolve_device
 
 Row = TypeVar("Row", Prediction, Similar, Neighbor)
+MOST_DATED = 2  # times whose graphs are kept
 AnyTable = TypeVar("AnyTable", Predictions, Similars, Neighbors)
 
 
@@ -67,6 +70,7 @@ class KnowledgeBase:
         self.store = store if isinstance(store, Store) else Store.open(store)
         self._lock = threading.RLock()
         self._session: Session | None = None
+        self._dated: OrderedDict[Stretch, Session] = OrderedDict()  # of the times that were asked about last
         self._sparql: Sparql | None = None
         self._notes: dict[str, str] = {}  # of the store, when the session was made
 
@@ -114,6 +118,7 @@ class KnowledgeBase:
     def close(self) -> None:
         with self._lock:
             self._session = None
+            self._dated.clear()
             self.store.close()
             if self._sparql is not None:
                 self._sparql.close()
@@ -263,6 +268,7 @@ class KnowledgeBase:
             saved = load(path, self.device)
             attach(self.store, path, trained_until)
             self._session = Session(self.store, saved, self.model_link or ModelLink.bundled())
+            self._dated.clear()
 
     @property
     def model(self) -> Model:
@@ -271,8 +277,8 @@ class KnowledgeBase:
             return session.saved
 
     @contextmanager
-    def session(self, *, suggest: bool = True) -> Iterator[Session]:
-        """The facts of this moment and the model, for this thread alone meanwhile.
+    def session(self, *, at: Day | Stretch | None = None, suggest: bool = True) -> Iterator[Session]:
+        """The facts of this moment and the model, for this thread alone meanwhile; or the facts that held `at` a time.
 
         An UnknownNameError is given names that may have been meant, unless `suggest` says that the caller does this.
         """
@@ -281,15 +287,28 @@ class KnowledgeBase:
             if self._session is None or notes != self._notes:
                 self._session, self._notes = self._joined(), notes
             self._session.live.refresh()
+            session = self._session if at is None else self._at(stretch(at), self._session)
             try:
-                yield self._session
+                yield session
             except UnknownNameError as error:
                 if suggest and error.option is not None and isinstance(error.found, str):
-                    live = self._session.live
+                    live = session.live
                     kind: Kind = "entity" if error.option == "entity" else "relation"
                     names = live.entities.names if kind == "entity" else live.relations.names
                     error.suggestions = tuple(closest(error.found, [*names, *self.store.naming.called(kind)]))
                 raise
+
+    def _at(self, at: Stretch, now: Session) -> Session:
+        """The session of a time; the last few are kept, so that it costs a moment only when it is first asked about."""
+        session = self._dated.pop(at, None)
+        if session is None or session.saved is not now.saved:
+            evidence = replace(now.live.evidence, at=at)
+            session = Session(self.store, now.saved, now.model_link, evidence, now.self_calibration)
+        self._dated[at] = session
+        while len(self._dated) > MOST_DATED:
+            self._dated.popitem(last=False)
+        session.live.refresh()
+        return session
 
     def _joined(self) -> Session:
         """A session with the attached model or the bundled one, or the present session if it has that model."""
@@ -311,15 +330,24 @@ class KnowledgeBase:
     # Answers
 
     def predict(
-        self, entity: str, relation: str, k: int = 10, *, direction: Direction = "tail", new_only: bool = True
+        self,
+        entity: str,
+        relation: str,
+        k: int = 10,
+        *,
+        direction: Direction = "tail",
+        new_only: bool = True,
+        at: Day | None = None,
     ) -> Predictions:
         """The k best answers to (entity, relation, ?), or with direction="head" to (?, relation, entity).
 
         Answers that are stored are left out. With `new_only=False` they are listed too, marked as stored, each with the
         score it would have if it were not.
+
+        With `at`, a day, a month or a year, here and below only the facts that held then are there.
         """
         question = Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
-        with self.session() as session:
+        with self.session(at=at) as session:
             return self._labelled(Predictions(*whole(session.answer_each([question]))))
 
     def predict_many(
@@ -329,13 +357,14 @@ class KnowledgeBase:
         *,
         direction: Direction = "tail",
         new_only: bool = True,
+        at: Day | None = None,
     ) -> Predictions:
         """The same for many (entity, relation) at once; `query` says which question a row answers."""
         asked = [
             Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
             for entity, relation in _pairs(questions)
         ]
-        with self.session() as session:
+        with self.session(at=at) as session:
             return self._labelled(Predictions(_numbered(whole(session.answer_each(asked)))))
 
     def predict_target(
@@ -346,44 +375,49 @@ class KnowledgeBase:
         k: int = 10,
         *,
         new_only: bool = True,
+        at: Day | None = None,
     ) -> Predictions:
         """The k best ways to fill in the one of the three that is not given."""
         match head, relation, tail:
             case str(), str(), None:
-                return self.predict(head, relation, k, new_only=new_only)
+                return self.predict(head, relation, k, new_only=new_only, at=at)
             case None, str(), str():
-                return self.predict(tail, relation, k, direction="head", new_only=new_only)
+                return self.predict(tail, relation, k, direction="head", new_only=new_only, at=at)
             case str(), None, str():
-                with self.session() as session:
+                with self.session(at=at) as session:
                     return self._labelled(Predictions(session.relations(head, tail, k, new_only)))
         raise ConfigError(
             f"predict_target fills in one of three: give two of head={head!r}, relation={relation!r}, tail={tail!r}"
         )
 
-    def has_outgrown(self, entity: str) -> bool:
+    def has_outgrown(self, entity: str, *, at: Day | None = None) -> bool:
         """Whether it is so much larger than anything was in training that its answers have no probability."""
-        with self.session() as session:
+        with self.session(at=at) as session:
             return session.has_outgrown(session.entity(entity))
 
-    def score(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> float:
+    def score(
+        self, head: str, relation: str, tail: str, *, direction: Direction = "tail", at: Day | None = None
+    ) -> float:
         """How well the fact answers (head, relation, ?); higher is better. A stored one counts as if it were not."""
-        return self.score_many([(head, relation, tail)], direction=direction)[0].score
+        return self.score_many([(head, relation, tail)], direction=direction, at=at)[0].score
 
-    def score_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> Predictions:
+    def score_many(
+        self, facts: Iterable[Names3], *, direction: Direction = "tail", at: Day | None = None
+    ) -> Predictions:
         """The given facts in the order given, each with its score and its rank among all answers to its question."""
-        with self.session() as session:
+        with self.session(at=at) as session:
             return self._labelled(Predictions(session.judge(check_facts(facts), direction)))
 
-    def missing(self, entity: str, k: int = 10) -> Predictions:
+    def missing(self, entity: str, k: int = 10, *, at: Day | None = None) -> Predictions:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions.
 
         They are in the order of their probability, and of the right kind; see `hmem.knowledge.missing`.
         """
-        with self.session() as session:
+        with self.session(at=at) as session:
             return self._labelled(Predictions(session.missing(entity, k)))
 
-    def missing_many(self, entities: Iterable[str], k: int = 10) -> Predictions:
-        with self.session() as session:
+    def missing_many(self, entities: Iterable[str], k: int = 10, *, at: Day | None = None) -> Predictions:
+        with self.session(at=at) as session:
             return self._labelled(Predictions(_numbered([session.missing(entity, k) for entity in entities])))
 
     def missing_anywhere(
@@ -392,6 +426,7 @@ class KnowledgeBase:
         *,
         relation: str | None = None,
         having: tuple[str, str] | None = None,
+        at: Day | None = None,
         watch: Watch | None = None,
     ) -> Predictions:
         """The k likeliest facts that are not stored, over the whole graph or some of it, each asked from its head.
@@ -400,13 +435,13 @@ class KnowledgeBase:
         `watch` is told how many entities are done, of how many, and ends it by returning False: what was found until
         then is given.
         """
-        with self.session() as session:
+        with self.session(at=at) as session:
             entities, roles = session.to_complete(relation, having)
         found: list[Prediction] = []
         for done, entity in enumerate(entities.tolist()):
             if watch is not None and not watch(done, len(entities)):
                 break
-            with self.session() as session:
+            with self.session(at=at) as session:
                 found += session.missing_in(entity, roles, k)
             if len(found) >= 2 * k:
                 found = _likeliest(found, k)
@@ -447,12 +482,16 @@ class KnowledgeBase:
         with self.session() as session:
             return self._labelled(Similars(_numbered([session.similar(entity, k) for entity in entities])))
 
-    def explain(self, head: str, relation: str, tail: str, *, direction: Direction = "tail") -> Reasons:
+    def explain(
+        self, head: str, relation: str, tail: str, *, direction: Direction = "tail", at: Day | None = None
+    ) -> Reasons:
         """Why the fact scores what it scores: the stored facts, and what each contributes."""
-        return self.explain_many([(head, relation, tail)], direction=direction)[0]
+        return self.explain_many([(head, relation, tail)], direction=direction, at=at)[0]
 
-    def explain_many(self, facts: Iterable[Names3], *, direction: Direction = "tail") -> list[Reasons]:
-        with self.session() as session:
+    def explain_many(
+        self, facts: Iterable[Names3], *, direction: Direction = "tail", at: Day | None = None
+    ) -> list[Reasons]:
+        with self.session(at=at) as session:
             found = [session.explain(*fact, direction) for fact in check_facts(facts)]
         for each in found:
             named = [each.fact, *(fact for reason in each for fact in reason.facts)]
@@ -468,27 +507,27 @@ class KnowledgeBase:
             self._sparql = self._sparql or Sparql(self.path)
         return self._sparql.query(query, seconds=seconds, limit=limit)
 
-    def neighbors(self, entity: str, limit: int | None = None) -> Neighbors:
+    def neighbors(self, entity: str, limit: int | None = None, *, at: Day | None = None) -> Neighbors:
         """The stored facts of an entity, as head and as tail, with their sources and times."""
-        return self._labelled(Neighbors(self._neighbors(entity, limit)))
+        return self._labelled(Neighbors(self._neighbors(entity, limit, at)))
 
-    def neighbors_many(self, entities: Iterable[str], limit: int | None = None) -> Neighbors:
-        return self._labelled(Neighbors(_numbered([self._neighbors(entity, limit) for entity in entities])))
+    def neighbors_many(self, entities: Iterable[str], limit: int | None = None, *, at: Day | None = None) -> Neighbors:
+        return self._labelled(Neighbors(_numbered([self._neighbors(entity, limit, at) for entity in entities])))
 
     def _labelled(self, table: AnyTable) -> AnyTable:
         """The table, which knows the labels of what is named in it from now on."""
         table.labels = self.store.naming.labels(table.ids(*ENTITIES), table.ids("relation"))
         return table
 
-    def _neighbors(self, entity: str, limit: int | None) -> list[Neighbor]:
-        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, check_name("entity", entity), limit)]
+    def _neighbors(self, entity: str, limit: int | None, at: Day | None) -> list[Neighbor]:
+        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, check_name("entity", entity), limit, at)]
 
 
-def facts_of(store: Store, entity: str, limit: int | None) -> list[StoredFact]:
+def facts_of(store: Store, entity: str, limit: int | None, at: Day | Stretch | None = None) -> list[StoredFact]:
     """The stored facts of an entity, those with it as head first; a fact about itself once."""
     entity = store.naming.find("entity", entity)
-    facts = list(store.listing(head=entity, limit=limit))
-    facts += [fact for fact in store.listing(tail=entity, limit=limit) if fact.head != entity]
+    facts = list(store.listing(head=entity, at=at, limit=limit))
+    facts += [fact for fact in store.listing(tail=entity, at=at, limit=limit) if fact.head != entity]
     return facts[:limit]
 
 

@@ -105,8 +105,8 @@ def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
     """Compare the facts of now with those at the moment the model was trained."""
     with kb.session() as session:
         live = session.live
-        changes = kb.store.changes_since(session.model_link.trained_until, 0, 0)
-        usable, facts = _askable(session, changes.added), kb.store.triples()
+        changes = kb.store.changes_since(session.model_link.trained_until, 0, 0, evidence=live.evidence)
+        usable, facts = _askable(session, changes.added), kb.store.triples(evidence=live.evidence)
         recent = usable[len(usable) - min(sample, len(usable)) :]
         older = _sample(_askable(session, facts[~is_among(facts, changes.added)]), sample)
         untrained = live.relations.of_store[facts[:, 1]] >= live.num_relations

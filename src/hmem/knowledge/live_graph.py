@@ -2,7 +2,7 @@
 
 A store numbers names as they arrive, a model as it was trained. Here a model's E entities are 0 … E − 1, and all others
 follow from E on in the order of arrival: the *unseen* entities. Relations likewise, and facts whose relation the model
-was not trained with stay out of the index, since the model cannot be asked for them.
+was not trained with stay out of the index, since the model cannot be asked for them. So do those that are no evidence.
 
 Changes are applied one by one before each read, whichever process wrote them, and cost the same in a large graph as in
 a small one. What is indexed depends on the current facts alone, never on how they came about.
@@ -18,6 +18,7 @@ from jaxtyping import Int
 from hmem.graph.names import Names, Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.records import Changes
 from hmem.knowledge.store.store import Store
 
@@ -51,8 +52,15 @@ class LiveGraph:
     touched: set[int] | None  # the entities whose facts have changed since this was emptied; None for all entities
     _last: int  # the highest number of an entity that has facts
 
-    def __init__(self, store: Store, trained: Vocabulary, *, takes_new_relations: bool = False) -> None:
-        self.store, self.takes_new_relations = store, takes_new_relations
+    def __init__(
+        self,
+        store: Store,
+        trained: Vocabulary,
+        *,
+        takes_new_relations: bool = False,
+        evidence: Evidence = Evidence(),  # noqa: B008  # never changes
+    ) -> None:
+        self.store, self.takes_new_relations, self.evidence = store, takes_new_relations, evidence
         self.entities = Numbering(trained.entities)
         self.relations = Numbering(trained.relations)
         self.num_trained = self.entities.num_trained  # E, how many entities the model has a vector for
@@ -70,7 +78,7 @@ class LiveGraph:
         if self.store.moment == self.moment:  # every write that changes facts makes a moment
             return
         seen = len(self.entities.of_store), len(self.relations.of_store)
-        changes = self.store.changes_since(self.moment, *seen)
+        changes = self.store.changes_since(self.moment, *seen, evidence=self.evidence)
         is_new_relation = self.takes_new_relations and len(changes.relations) > 0  # which changes every role's number
         if is_new_relation or len(changes.added) + len(changes.removed) > MOST_ONE_BY_ONE:
             self._load()
@@ -118,7 +126,7 @@ class LiveGraph:
     def _load(self) -> None:
         """Everything at once, as of one moment."""
         seen = len(self.entities.of_store), len(self.relations.of_store)
-        changes = self.store.changes_since(0, *seen)
+        changes = self.store.changes_since(0, *seen, evidence=self.evidence)
         self._extend(changes)
         if self.takes_new_relations:
             self.num_relations = len(self.relations.names)

@@ -13,6 +13,7 @@ from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import Triples
 from hmem.knowledge.store.as_dataset import split_moment
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import BUNDLED, Model, load
 from hmem.runs.folder import read_facts, read_run
@@ -51,7 +52,7 @@ class ModelLink:
 
     def keys_until(self, store: Store) -> FactKeys:
         """The keys of all facts that the model may have been trained with, by their time."""
-        return _keys(store, store.triples(self.trained_until))
+        return _keys(store, store.triples(self.trained_until, evidence=Evidence()))
 
     def load(self, store: Store, device: str) -> Model:
         """The model, if it is still the one that was attached."""

@@ -57,7 +57,7 @@ class Newcomers:
 
     def _first(self) -> int:
         if self.first is None:
-            brought = self.live.translate(self.live.store.triples(as_of=1))
+            brought = self.live.translate(self.live.store.triples(as_of=1, evidence=self.live.evidence))
             self.first = int(brought[:, [0, 2]].max()) + 1 if len(brought) else 0
         return self.first
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, over
 import pyarrow as pa
 
 from hmem.errors import ConfigError
+from hmem.graph.days import Stretch
 from hmem.graph.descriptions import Labels
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import PARTS
@@ -43,6 +44,7 @@ class Question:
     direction: Direction = "tail"
     k: int = 10  # answers that are wanted
     new_only: bool = True  # whether stored answers are left out
+    at: Stretch | None = None  # answered from the facts that held then; None for all
     most_edges: int | None = None  # that may be looked at to score stored answers; of a hub's, only some are listed
 
 

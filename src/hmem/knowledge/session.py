@@ -37,6 +37,7 @@ from hmem.knowledge.newcomers import Newcomers
 from hmem.knowledge.predictor import Ids, Predictor, Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.self_calibration import SelfCalibration
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
@@ -58,16 +59,27 @@ class Session:
     It has no lock. `KnowledgeBase.session` lends it to one thread at a time, brought up to date with the store.
     """
 
-    def __init__(self, store: Store, saved: Model, link: ModelLink) -> None:
+    def __init__(
+        self,
+        store: Store,
+        saved: Model,
+        link: ModelLink,
+        evidence: Evidence = Evidence(),  # noqa: B008  # never changes
+        self_calibration: SelfCalibration | None = None,
+    ) -> None:
+        """With the `self_calibration` of a session of all times, one of a single time has that, and counts nothing."""
         self.model_link = link
         self.saved = saved
-        self.live = LiveGraph(store, saved.vocab, takes_new_relations=saved.model.takes_new_relations)
+        is_open = saved.model.takes_new_relations
+        self.live = LiveGraph(store, saved.vocab, takes_new_relations=is_open, evidence=evidence)
         belongs_to_no_graph = len(saved.vocab.relations) == 0
         self.predictor = Predictor(saved.model, self.live, is_counted=belongs_to_no_graph)
         self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
         self._calibration = None if calibration is None else Calibration.from_dict(calibration)
-        self.self_calibration = SelfCalibration(saved.model, self.live, link) if belongs_to_no_graph else None
+        if self_calibration is None and belongs_to_no_graph:
+            self_calibration = SelfCalibration(saved.model, self.live, link)
+        self.self_calibration = self_calibration
         self._newcomers = Newcomers(saved.model, self.live) if belongs_to_no_graph else None
 
     @property
@@ -267,6 +279,9 @@ class Session:
         """Why there is nothing to assemble a memory from."""
         name, path = shown(self.live.entities.names[entity]), self.live.store.path
         if self.live.has_stored_facts(entity):
+            if self.live.takes_new_relations or self.live.evidence.at is not None:
+                problem = f'the facts about "{name}" do not count here: they held at other times, a model inferred them'
+                return EmptyNeighborhoodError(f"{problem}, or their confidence is 0")
             problem = f'"{name}" has only facts with relations that the model was not trained with'
             return EmptyNeighborhoodError(problem, hint=self._train_hint("add others, or train a model with these"))
         hint = Hint(text="add one first", command=f"hmem facts add {path} HEAD RELATION TAIL")

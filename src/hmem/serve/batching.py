@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from hmem.errors import HMemError
+from hmem.graph.days import Stretch
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Prediction, Question
 from hmem.knowledge.session import Session, whole
@@ -50,7 +51,7 @@ class Batcher:
         self._observe = observe  # called with the number of questions of each pass
         self._changed = threading.Condition()
         self._asked: deque[_Asked] = deque()
-        self._calls: deque[tuple[Callable[[Session], Any], Future[Any]]] = deque()
+        self._calls: deque[tuple[Callable[[Session], Any], Stretch | None, Future[Any]]] = deque()
         self._closed = False
         self.waiting = 0  # questions and calls in the queue
         self._thread = threading.Thread(target=self._work, name="hmem-model", daemon=True)
@@ -62,10 +63,10 @@ class Batcher:
         self._put(self._asked, asked, len(questions))
         return asked.future
 
-    def call(self, function: Callable[[Session], T]) -> "Future[T]":
-        """What a function makes of the model and the facts of the moment, to come."""
+    def call(self, function: Callable[[Session], T], at: Stretch | None = None) -> "Future[T]":
+        """What a function makes of the model and the facts of the moment, or of those that held at a time, to come."""
         future: Future[T] = Future()
-        self._put(self._calls, (function, future), 1)
+        self._put(self._calls, (function, at, future), 1)
         return future
 
     def close(self, patience: int | float | None = None) -> bool:
@@ -74,7 +75,7 @@ class Batcher:
             self._closed = True
             self._changed.notify()
         self._thread.join(patience)
-        for future in [asked.future for asked in self._asked] + [future for _, future in self._calls]:
+        for future in [asked.future for asked in self._asked] + [future for *_, future in self._calls]:
             future.cancel()
         return not self._thread.is_alive()
 
@@ -122,8 +123,7 @@ class Batcher:
 
     def _answer(self, batch: list[_Asked]) -> None:
         try:
-            with self._kb.session(suggest=False) as session:
-                found = session.answer_each([question for asked in batch for question in asked.questions])
+            found = self._answers([question for asked in batch for question in asked.questions])
         except BaseException as error:
             for asked in batch:
                 asked.future.set_exception(error)
@@ -137,11 +137,21 @@ class Batcher:
             except HMemError as error:
                 asked.future.set_exception(error)
 
-    def _run(self, function: Callable[[Session], Any], future: "Future[Any]") -> None:
+    def _answers(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
+        """The answers to all questions, in a pass for each of the times that they are about."""
+        found: dict[int, list[Prediction] | HMemError] = {}
+        for at in dict.fromkeys(question.at for question in questions):
+            places = [place for place, question in enumerate(questions) if question.at == at]
+            with self._kb.session(at=at, suggest=False) as session:
+                answers = session.answer_each([questions[place] for place in places])
+            found.update(zip(places, answers, strict=True))
+        return [found[place] for place in range(len(questions))]
+
+    def _run(self, function: Callable[[Session], Any], at: Stretch | None, future: "Future[Any]") -> None:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            with self._kb.session(suggest=False) as session:
+            with self._kb.session(at=at, suggest=False) as session:
                 future.set_result(function(session))
         except BaseException as error:
             future.set_exception(error)

@@ -5,7 +5,9 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 from starlette.requests import Request
 
+from hmem.graph.days import Stretch, stretch
 from hmem.serve.errors import CODES
+from hmem.serve.requests import LONGEST_DAY
 from hmem.serve.responses import Failure
 from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
@@ -21,8 +23,17 @@ def _service(request: Request) -> Service:
 TheService = Annotated[Service, Depends(_service)]
 NAME = Query(min_length=1, max_length=LONGEST_NAME)
 # What is not there, such as the labels of a base without any, is left out.
+At = Annotated[
+    str | None,
+    Query(max_length=LONGEST_DAY, description="Only facts that held then: 2019-05-01, 2019-05 or 2019."),
+]
 BRIEF: dict[str, Any] = {"response_model_exclude_defaults": True}
 Limit = Annotated[int, Query(ge=1, le=MOST_ROWS)]
+
+
+def day(text: str | None) -> Stretch | None:
+    """The time that a question is about; a DataError if it is none."""
+    return None if text is None else stretch(text)
 
 
 def failures(*codes: str) -> dict[int | str, dict[str, Any]]:

@@ -30,7 +30,15 @@ class In(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class QuestionIn(In):
+class Dated(In):
+    """A question that may be about a time."""
+
+    at: Annotated[
+        Day | None, Field(description="Only the facts that held then are there. Without it, all of them.")
+    ] = None
+
+
+class QuestionIn(Dated):
     """One question: (entity, relation, ?), or with the direction "head" (?, relation, entity)."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{**WOLF, "direction": "tail", "k": 10, "stored": False}]})
@@ -66,7 +74,7 @@ def _which(body: Any) -> str:
 PredictIn = Annotated[Annotated[QuestionIn, Tag("one")] | Annotated[QuestionsIn, Tag("many")], Discriminator(_which)]
 
 
-class ScoreIn(In):
+class ScoreIn(Dated):
     model_config = ConfigDict(json_schema_extra={"examples": [{"facts": [list(FACT.values())]}]})
 
     facts: Annotated[list[Names3], Field(min_length=1, max_length=MOST_QUESTIONS)]
@@ -80,7 +88,11 @@ class AboutIn(In):
     k: Count = 10
 
 
-class ExplainIn(In):
+class MissingIn(AboutIn, Dated):
+    pass
+
+
+class ExplainIn(Dated):
     model_config = ConfigDict(json_schema_extra={"examples": [{**FACT, "direction": "tail"}]})
 
     head: Name

@@ -65,6 +65,7 @@ class AskedOut(Out):
     direction: EndOf
     k: int
     stored: bool
+    at: str | None = None
 
 
 class AnswerOut(Out):

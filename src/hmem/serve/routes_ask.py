@@ -8,9 +8,9 @@ from fastapi import APIRouter, Body
 from hmem.graph.triples import PARTS
 from hmem.knowledge.explanation import Reason, Reasons
 from hmem.knowledge.results import Question
-from hmem.serve.context import BRIEF, TheService, failures
+from hmem.serve.context import BRIEF, TheService, day, failures
 from hmem.serve.errors import ApiError
-from hmem.serve.requests import AboutIn, ExplainIn, PredictIn, QuestionIn, ScoreIn
+from hmem.serve.requests import AboutIn, ExplainIn, MissingIn, PredictIn, QuestionIn, ScoreIn
 from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, ReasonOut, ScoreOut, SimilarOut
 from hmem.serve.settings import MOST_ANSWERS, STORED_EDGES
 
@@ -34,7 +34,10 @@ async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> Pr
         raise ApiError("too_large", f"{wanted:,} answers are wanted, at most {MOST_ANSWERS:,} are given; ask for fewer")
     room = STORED_EDGES // len(asked)
     questions = [
-        Question(**each.model_dump(exclude={"stored"}), new_only=not each.stored, most_edges=room) for each in asked
+        Question(
+            **each.model_dump(exclude={"stored", "at"}), new_only=not each.stored, most_edges=room, at=day(each.at)
+        )
+        for each in asked
     ]
     answers = await service.predict(questions)
     results = [{"query": query, "answers": found} for query, found in zip(asked, answers, strict=True)]
@@ -46,15 +49,15 @@ async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> Pr
 async def score(service: TheService, body: ScoreIn) -> ScoreOut:
     """How likely given facts are, each as if it were not stored."""
     facts = [(head, relation, tail) for head, relation, tail in body.facts]
-    found = await service.ask(lambda now: now.judge(facts, body.direction))
+    found = await service.ask(lambda now: now.judge(facts, body.direction), day(body.at))
     labels = service.name_index.labels_of(each.names for each in found)
     return ScoreOut.model_validate({"results": found, "labels": labels})
 
 
 @router.post("/missing", **BRIEF, responses=ASKING)
-async def missing(service: TheService, body: AboutIn) -> MissingOut:
+async def missing(service: TheService, body: MissingIn) -> MissingOut:
     """The likeliest facts about an entity that are not stored, over all relations and both directions."""
-    found = await service.ask(lambda now: now.missing(body.entity, body.k))
+    found = await service.ask(lambda now: now.missing(body.entity, body.k), day(body.at))
     labels = service.name_index.labels_of(each.names for each in found)
     return MissingOut.model_validate({"entity": body.entity, "facts": found, "labels": labels})
 
@@ -70,7 +73,9 @@ async def similar(service: TheService, body: AboutIn) -> SimilarOut:
 @router.post("/explain", **BRIEF, responses=ASKING)
 async def explain(service: TheService, body: ExplainIn) -> ExplainOut:
     """Why a fact is likely or not: the stored facts that speak for it, and how much each contributes."""
-    found = await service.ask(lambda now: now.explain(body.head, body.relation, body.tail, body.direction))
+    found = await service.ask(
+        lambda now: now.explain(body.head, body.relation, body.tail, body.direction), day(body.at)
+    )
     fact = dict(zip(PARTS, found.fact, strict=True))
     labels = service.name_index.labels_of([found.fact, *(each for reason in found for each in reason.facts)])
     about = {**fact, "direction": body.direction, **found.summary(), "labels": labels}

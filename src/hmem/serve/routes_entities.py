@@ -11,7 +11,7 @@ from hmem.graph.descriptions import Description
 from hmem.knowledge.base import facts_of
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import BRIEF, NAME, Limit, TheService, failures
+from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures
 from hmem.serve.name_index import Named
 from hmem.serve.requests import DescriptionsIn, EndOf
 from hmem.serve.responses import DescribedOut, EntitiesOut, KindOut, KindsOut, NamedOut, NeighborsOut
@@ -72,6 +72,7 @@ async def list_neighbors(
     name: Annotated[str, Query(alias="entity", min_length=1, max_length=LONGEST_NAME)],
     relation: Annotated[str | None, NAME] = None,
     direction: EndOf = "tail",
+    at: At = None,
     limit: Limit = 100,
 ) -> NeighborsOut:
     """The stored facts of an entity, as head and as tail.
@@ -84,7 +85,7 @@ async def list_neighbors(
         asked = service.model.saved is not None and name in service.model.saved.vocab.entities
         entity = name if asked else service.name_index.find("entity", name)
         total = service.name_index.facts_of(entity)
-        facts = [] if total is None else facts_of(store, entity, most)
+        facts = [] if total is None else facts_of(store, entity, most, then)
         facts.sort(key=lambda fact: -weights.get(fact.names, -1.0))  # without weights, they stay as they are
         shown = [{**asdict(fact), "weight": weights.get(fact.names)} for fact in facts[:limit]]
         lines = [{**fact, "role": "head" if fact["head"] == entity else "tail"} for fact in shown]
@@ -92,11 +93,12 @@ async def list_neighbors(
         labels = service.name_index.labels_of(fact.names for fact in facts[:limit])
         return NeighborsOut.model_validate({**about, "facts": lines, "labels": labels})
 
+    then = day(at)
     if relation is None:
         return await service.read(lambda: look(service.store, {}, limit))
     asked = relation
     return await service.ask(
-        lambda now: look(now.live.store, now.memory_weights(name, asked, direction), MOST_NEIGHBORS)
+        lambda now: look(now.live.store, now.memory_weights(name, asked, direction), MOST_NEIGHBORS), then
     )
 
 

@@ -12,7 +12,7 @@ from hmem.graph.triples import PARTS
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import StoredFact, Written
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import BRIEF, NAME, Limit, TheService, failures
+from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn
 from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut
@@ -58,15 +58,16 @@ async def list_facts(
             description="A time such as 2026-05-01 or 2026-05-01T12:30Z (UTC unless it says otherwise), or a moment.",
         ),
     ] = None,
+    at: At = None,
     limit: Limit = 100,
     offset: Annotated[int, Query(ge=0, le=MOST_OFFSET)] = 0,
 ) -> FactsOut:
     """The facts with these names, as they are now or were at some time, in the order in which they were added."""
-    when = None if as_of is None else parse_time(as_of)
+    when, then = None if as_of is None else parse_time(as_of), day(at)
 
     def look() -> list[StoredFact]:
         chosen: dict[str, Any] = dict(zip(PARTS, _found(service, head, relation, tail), strict=True))
-        return list(service.store.listing(**chosen, as_of=when, limit=limit + 1, offset=offset))
+        return list(service.store.listing(**chosen, as_of=when, at=then, limit=limit + 1, offset=offset))
 
     return FactsOut.model_validate(_listed(service, await service.read(look), limit))
 

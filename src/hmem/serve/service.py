@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from hmem.errors import ConfigError, HMemError, QueryLimitError
+from hmem.graph.days import Stretch
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.results import Question
@@ -129,9 +130,9 @@ class Service:
         """The best answers to each question."""
         return await self._wait(self.batcher.predict(questions))
 
-    async def ask(self, function: Callable[[Session], T]) -> T:
-        """What a function makes of the model and the facts of the moment."""
-        return await self._wait(self.batcher.call(function))
+    async def ask(self, function: Callable[[Session], T], at: Stretch | None = None) -> T:
+        """What a function makes of the model and the facts of the moment, or of those that held at a time."""
+        return await self._wait(self.batcher.call(function, at))
 
     async def read(self, function: Callable[[], T]) -> T:
         """What a function finds in `store` or `name_index`."""

@@ -102,8 +102,22 @@ def test_an_object_of_two_bundles_is_one_entity(write: Write) -> None:
 
 def test_it_is_read_like_any_file_of_facts(write: Write) -> None:
     expected = [fact.names for fact in FACTS]
-    assert triples(read_table(write("a.json", bundle(OBJECTS)))) == expected
-    assert triples(read_table(write("a.txt", bundle(OBJECTS)), format="stix")) == expected
+    found = read_table(write("a.json", bundle(OBJECTS)))
+    assert triples(found.select(["head", "relation", "tail"])) == expected
+    assert [str(day) for day in found.column("valid_from").to_pylist()] == [fact.date for fact in FACTS]
+    assert read_table(write("a.txt", bundle(OBJECTS)), format="stix").equals(found)
+
+
+def test_a_relationship_holds_from_its_start_to_its_stop(write: Write) -> None:
+    timed = [
+        {**each, "start_time": "2019-01-02T03:04:05Z", "stop_time": "2020-06-07T00:00:00Z"}
+        if each.get("relationship_type") == "attributed-to"
+        else each
+        for each in OBJECTS
+    ]
+    rows = read_table(write("a.json", bundle(timed))).to_pylist()
+    (held,) = [row for row in rows if row["valid_until"] is not None]
+    assert (str(held["valid_from"]), str(held["valid_until"])) == ("2019-01-02", "2020-06-07")
 
 
 @pytest.mark.parametrize(

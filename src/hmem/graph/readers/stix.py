@@ -3,7 +3,8 @@
 An object becomes an entity by its name. Where two objects have the same name, or an attribute has it too, its id stands
 behind: "Akira (G1024)" is the group, "Akira (S1129)" the malware. A relationship object becomes a fact; so do the
 phases of the kill chain, the platforms and the domains that ATT&CK gives its objects. What is revoked or deprecated is
-left out. A fact is as old as its relationship, that of an attribute as old as its object.
+left out. A relationship holds from its start to its stop time; without these, it is as old as the relationship object,
+and that of an attribute as old as its object.
 """
 
 import json
@@ -57,7 +58,8 @@ class StixFact:
     head: str
     relation: str
     tail: str
-    date: str
+    date: str  # from which day on it held, or was known
+    until: str = ""  # the last day, if that is told
 
     @property
     def names(self) -> tuple[str, str, str]:
@@ -65,11 +67,14 @@ class StixFact:
 
 
 def read_stix(path: Path) -> pa.Table:
-    """The facts of one bundle, without their dates."""
+    """The facts of one bundle, and on which days they held."""
     _, facts = read_bundles([path])
     if not facts:
         raise Place(path).error(expected="relationships between named objects", found="none")
-    return read_tuples([fact.names for fact in facts])
+    table = read_tuples([fact.names for fact in facts])
+    for name, days in (("valid_from", [fact.date for fact in facts]), ("valid_until", [fact.until for fact in facts])):
+        table = table.append_column(name, pa.array(days, pa.string()))
+    return table
 
 
 def read_bundles(paths: Iterable[Path]) -> tuple[list[StixEntity], list[StixFact]]:
@@ -81,13 +86,14 @@ def read_bundles(paths: Iterable[Path]) -> tuple[list[StixEntity], list[StixFact
     things = {each["id"]: each for each in objects if each.get("type") in KINDS and each.get("name")}
     values = {value for each in things.values() for _, value in _attributes(each)}
     names = _names(things, values)
-    dates: dict[tuple[str, str, str], str] = {}
-    for head, relation, tail, date in _facts(objects, names):
-        fact = head, relation, tail
-        dates[fact] = min(date, dates.get(fact, date))
+    dates: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for *fact, date, until in _facts(objects, names):
+        head, relation, tail = fact
+        first, last = dates.get((head, relation, tail), (date, until))
+        dates[head, relation, tail] = min(date, first), max(until, last) if until and last else ""
     ends = {end for head, _, tail in dates for end in (head, tail)}
     entities = [_entity(each, names[key]) for key, each in things.items() if names[key] in ends]
-    return sorted(entities, key=lambda each: each.name), sorted(StixFact(*fact, date) for fact, date in dates.items())
+    return sorted(entities, key=lambda each: each.name), sorted(StixFact(*fact, *days) for fact, days in dates.items())
 
 
 def _objects(path: Path) -> list[dict[str, Any]]:
@@ -117,17 +123,21 @@ def _names(things: dict[str, dict[str, Any]], values: set[str]) -> dict[str, str
     return names
 
 
-def _facts(objects: list[dict[str, Any]], names: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
+def _facts(objects: list[dict[str, Any]], names: dict[str, str]) -> Iterator[tuple[str, str, str, str, str]]:
     for each in objects:
-        date = str(each.get("created", ""))[:10]
+        date = _day(each, "start_time") or _day(each, "created")
         if each.get("type") == "relationship":
             head, tail = names.get(each.get("source_ref", "")), names.get(each.get("target_ref", ""))
             relation = each.get("relationship_type")
             if head is not None and tail is not None and relation:
-                yield head, _text(relation), tail, date
+                yield head, _text(relation), tail, date, _day(each, "stop_time")
         elif each.get("id") in names:
             for relation, value in _attributes(each):
-                yield names[each["id"]], relation, value, date
+                yield names[each["id"]], relation, value, date, ""
+
+
+def _day(each: dict[str, Any], name: str) -> str:
+    return str(each.get(name) or "")[:10]
 
 
 def _attributes(each: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -144,7 +154,7 @@ def _entity(each: dict[str, Any], name: str) -> StixEntity:
         name=name,
         id=_id(each),
         kind=KINDS[each["type"]],
-        date=str(each.get("created", ""))[:10],
+        date=_day(each, "created"),
         description=plain(str(each.get("description", ""))),
         aliases=tuple(others),
     )

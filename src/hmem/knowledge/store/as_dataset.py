@@ -18,6 +18,7 @@ from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.readers.read import read_table
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.registry import load_dataset
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.store import Store
 from hmem.sqlite_files import is_database
 
@@ -46,7 +47,8 @@ def named_dataset(facts: object) -> object:
 def table_of(facts: object, **options: object) -> pa.Table:
     """The facts of a file, a knowledge base, a folder, a dataset, a table, a graph or triples, as a table.
 
-    Of a dataset or a folder with splits those that a model may see: its train and observed facts. `options` say how to
+    Of a dataset or a folder with splits those that a model may see: its train and observed facts. What qualifies them
+    stands in more columns. `options` say how to
     read a file, as in `read_table`.
     """
     if isinstance(facts, str | os.PathLike):
@@ -56,9 +58,21 @@ def table_of(facts: object, **options: object) -> pa.Table:
                 return store.table(moment, qualified=True)
         facts = path if path.is_file() else load_dataset(facts, **options)  # type: ignore[arg-type]
     if isinstance(facts, Dataset):
-        seen, vocab = facts.inference_triples("train"), facts.vocab
-        return table_of_triples(seen, vocab.entities.to_arrow(), vocab.relations.to_arrow())
+        names = facts.vocab.entities.to_arrow(), facts.vocab.relations.to_arrow()
+        parts = {"train": facts.train, **({} if facts.observed is None else {"observed": facts.observed})}
+        return pa.concat_tables(
+            [_qualified(table_of_triples(rows, *names), facts.qualifiers.get(part)) for part, rows in parts.items()],
+            promote_options="default",
+        )
     return read_table(facts, **options)  # type: ignore[arg-type]
+
+
+def _qualified(table: pa.Table, qualifiers: pa.Table | None) -> pa.Table:
+    """The facts of a dataset with what its files say of them."""
+    if qualifiers is not None:
+        for name in qualifiers.column_names:
+            table = table.append_column(name, qualifiers.column(name))
+    return table
 
 
 def dataset_of(data: str, *, trained: FactKeys | None = None, valid: FactKeys | None = None) -> Dataset:
@@ -68,7 +82,7 @@ def dataset_of(data: str, *, trained: FactKeys | None = None, valid: FactKeys | 
     """
     path, moment = split_moment(data)
     with Store.open(path, read_only=True) as store:
-        table = store.table(moment)
+        table = store.table(moment, evidence=Evidence())
     if table.num_rows == 0:
         hint = Hint(text="add some with", command=f"hmem facts import {path} FILE", call="kb.add(head, relation, tail)")
         raise StoreError("{path} holds no facts to learn from", path=path, hint=hint)

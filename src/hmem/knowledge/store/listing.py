@@ -6,9 +6,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hmem.graph.days import Stretch
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples
 from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.evidence import held
 from hmem.knowledge.store.read import last_fact
 from hmem.knowledge.store.records import StoredFact, to_date, to_time
 from hmem.knowledge.store.texts import id_of
@@ -33,11 +35,12 @@ FactRow = tuple[Any, ...]  # of the columns above
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Which facts are asked for: those with the given ends and relation, where None is any."""
+    """Which facts are asked for: those with the given ends and relation, where None is any, and perhaps of a time."""
 
     head: int | None = None
     relation: int | None = None
     tail: int | None = None
+    at: Stretch | None = None  # held on one of these days
 
     @classmethod
     def find(cls, db: sqlite3.Connection, head: str | None, relation: str | None, tail: str | None) -> "Pattern":
@@ -51,7 +54,8 @@ class Pattern:
     def conditions(self) -> tuple[list[str], list[int]]:
         given = {"head": self.head, "relation": self.relation, "tail": self.tail}
         chosen = {column: value for column, value in given.items() if value is not None}
-        return [f"fact.{column} = ?" for column in chosen], list(chosen.values())
+        conditions = [f"fact.{column} = ?" for column in chosen]
+        return [*conditions, *([] if self.at is None else [held(self.at)])], list(chosen.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples, as_triples, is_among
 from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
 
 Kind = Literal["entity", "relation", "property"]
@@ -55,28 +56,36 @@ def find_id(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
     return None if found is None else int(found[0])
 
 
-def triples(db: sqlite3.Connection, moment: int | None = None) -> Triples:
-    """The facts as of a moment, in the order in which they were added."""
-    return _fetch(_as_of(db, "head, relation, tail", moment))
+def triples(db: sqlite3.Connection, moment: int | None = None, evidence: Evidence | None = None) -> Triples:
+    """The facts as of a moment, in the order in which they were added; all of them, or those that are evidence."""
+    return _fetch(_as_of(db, "head, relation, tail", moment, evidence))
 
 
-def _as_of(db: sqlite3.Connection, columns: str, moment: int | None) -> sqlite3.Cursor:
+def _as_of(db: sqlite3.Connection, columns: str, moment: int | None, evidence: Evidence | None) -> sqlite3.Cursor:
     """Columns of the facts as of a moment, in the order in which they were added."""
+    counts = _counts(evidence)
     if moment is None:
-        return db.execute(f"SELECT {columns} FROM fact WHERE removed IS NULL ORDER BY id")
+        return db.execute(f"SELECT {columns} FROM fact WHERE removed IS NULL{counts} ORDER BY id")
     return db.execute(
-        f"SELECT {columns} FROM fact WHERE id <= ? AND (removed IS NULL OR removed > ?) ORDER BY id",
+        f"SELECT {columns} FROM fact WHERE id <= ? AND (removed IS NULL OR removed > ?){counts} ORDER BY id",
         (last_fact(db, moment), moment),
     )
 
 
-def qualifiers(db: sqlite3.Connection, moment: int | None = None) -> dict[str, pa.Array]:
+def _counts(evidence: Evidence | None) -> str:
+    """What is to be added to a condition on facts."""
+    return "" if evidence is None else f" AND {evidence.condition()}"
+
+
+def qualifiers(
+    db: sqlite3.Connection, moment: int | None = None, evidence: Evidence | None = None
+) -> dict[str, pa.Array]:
     """What qualifies the facts as of a moment, a column for each that says something of any, in the order of facts."""
     found = {}
     for name, kind in QUALIFIERS.items():
         present = f"SELECT 1 FROM fact WHERE {name} IS NOT NULL LIMIT 1"
         if db.execute(present).fetchone() is not None:
-            rows = _as_of(db, name, moment)
+            rows = _as_of(db, name, moment, evidence)
             try:
                 values = pa.array([value for (value,) in rows], pa.int32() if kind == pa.date32() else kind)
             except pa.ArrowException:
@@ -91,15 +100,16 @@ def contains(db: sqlite3.Connection, fact: Names3) -> bool:
     return db.execute(CONTAINS, fact).fetchone() is not None
 
 
-def changes_since(db: sqlite3.Connection, moment: int, num_entities: int, num_relations: int) -> Changes:
-    """What is different now from what was at `moment`."""
+def changes_since(
+    db: sqlite3.Connection, moment: int, num_entities: int, num_relations: int, evidence: Evidence | None = None
+) -> Changes:
+    """What is different now from what was at `moment`, in all facts or in those that are evidence."""
     seen = last_fact(db, moment)
-    added = triples_after(db, seen)
-    removed = _fetch(
-        db.execute(
-            "SELECT head, relation, tail FROM fact WHERE removed > ? AND id <= ? ORDER BY removed, id", (moment, seen)
-        )
+    added = triples_after(db, seen, evidence)
+    gone = (
+        f"SELECT head, relation, tail FROM fact WHERE removed > ? AND id <= ?{_counts(evidence)} ORDER BY removed, id"
     )
+    removed = _fetch(db.execute(gone, (moment, seen)))
     if len(added) and len(removed):  # removed and added again: it was there, and it is
         added, removed = added[~is_among(added, removed)], removed[~is_among(removed, added)]
     return Changes(
@@ -111,11 +121,10 @@ def changes_since(db: sqlite3.Connection, moment: int, num_entities: int, num_re
     )
 
 
-def triples_after(db: sqlite3.Connection, fact: int) -> Triples:
+def triples_after(db: sqlite3.Connection, fact: int, evidence: Evidence | None = None) -> Triples:
     """The current facts with a higher number than `fact`."""
-    return _fetch(
-        db.execute("SELECT head, relation, tail FROM fact WHERE id > ? AND removed IS NULL ORDER BY id", (fact,))
-    )
+    new = f"SELECT head, relation, tail FROM fact WHERE id > ? AND removed IS NULL{_counts(evidence)} ORDER BY id"
+    return _fetch(db.execute(new, (fact,)))
 
 
 def last_fact(db: sqlite3.Connection, moment: int | None = None) -> int:

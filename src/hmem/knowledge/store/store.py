@@ -26,9 +26,10 @@ import pyarrow as pa
 
 from hmem import sqlite_files
 from hmem.errors import StoreError
+from hmem.graph.days import Stretch, stretch
 from hmem.graph.descriptions import Told
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
-from hmem.graph.qualifiers import Given, Qualifiers
+from hmem.graph.qualifiers import Day, Given, Qualifiers
 from hmem.graph.readers.rdf_descriptions import split_facts
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.triples import PARTS, Triples
@@ -36,6 +37,7 @@ from hmem.knowledge.store import bulk, create, describe, integrity, listing, rea
 from hmem.knowledge.store.bulk import Column, Progress
 from hmem.knowledge.store.connection import Connection, size_of
 from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.naming import Naming
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
@@ -132,12 +134,17 @@ class Store:
         with self._connection.reading() as db:
             return {**read.count(db), "bytes": self._bytes()}
 
-    def triples(self, as_of: datetime | int | None = None) -> Triples:
-        """All facts, in the order in which they were added; or those as of a time, or of a moment's number."""
-        with self._connection.reading() as db:
-            return read.triples(db, None if as_of is None else read.moment_of(db, as_of))
+    def triples(self, as_of: datetime | int | None = None, *, evidence: Evidence | None = None) -> Triples:
+        """All facts, in the order in which they were added; or those as of a time, or of a moment's number.
 
-    def table(self, as_of: datetime | int | None = None, *, qualified: bool = False) -> pa.Table:
+        With `evidence` only those that speak for others.
+        """
+        with self._connection.reading() as db:
+            return read.triples(db, None if as_of is None else read.moment_of(db, as_of), evidence)
+
+    def table(
+        self, as_of: datetime | int | None = None, *, qualified: bool = False, evidence: Evidence | None = None
+    ) -> pa.Table:
         """The same by name: a table with the columns head, relation and tail.
 
         If `qualified`, it also has those of `hmem.graph.qualifiers` that say something of any of the facts.
@@ -145,18 +152,24 @@ class Store:
         with self._connection.reading() as db:
             entities, relations = (pa.array(read.names(db, kind), pa.string()) for kind in ("entity", "relation"))
             try:
-                facts = table_of_triples(self.triples(as_of), entities, relations)
+                facts = table_of_triples(self.triples(as_of, evidence=evidence), entities, relations)
             except pa.ArrowException as error:
                 raise damage(f"a fact has a name that is not stored: {error}") from None
-            said = read.qualifiers(db, None if as_of is None else read.moment_of(db, as_of)) if qualified else {}
-            for name, column in said.items():
-                facts = facts.append_column(name, column)
+            if qualified:
+                moment = None if as_of is None else read.moment_of(db, as_of)
+                for name, column in read.qualifiers(db, moment, evidence).items():
+                    facts = facts.append_column(name, column)
             return facts
 
-    def changes_since(self, moment: int, num_entities: int, num_relations: int) -> Changes:
-        """What is different from `moment`, with the names beyond the first so many, which the caller has."""
+    def changes_since(
+        self, moment: int, num_entities: int, num_relations: int, *, evidence: Evidence | None = None
+    ) -> Changes:
+        """What is different from `moment`, with the names beyond the first so many, which the caller has.
+
+        With `evidence` only facts that speak for others count.
+        """
         with self._connection.reading() as db:
-            return read.changes_since(db, moment, num_entities, num_relations)
+            return read.changes_since(db, moment, num_entities, num_relations, evidence)
 
     def contains(self, head: str, relation: str, tail: str) -> bool:
         """Whether the fact is there now; False too if one of the names is not stored."""
@@ -173,17 +186,18 @@ class Store:
         relation: str | None = None,
         tail: str | None = None,
         as_of: datetime | int | None = None,
+        at: Day | Stretch | None = None,
         limit: int | None = None,
         offset: int = 0,
         newest_first: bool = False,
     ) -> Iterator[StoredFact]:
-        """The facts with these names, as they are now or were at a time.
+        """The facts with these names, as the file has them now or had them `as_of` a time; those that held `at` a day.
 
         They are read while you go through them, and are those of the moment of this call, whatever is written
         meanwhile. A name that is not in the file is an UnknownNameError.
         """
         with self._connection.reading() as db:
-            pattern = Pattern.find(db, head, relation, tail)
+            pattern = replace(Pattern.find(db, head, relation, tail), at=None if at is None else stretch(at))
             moment = read.moment_of(db, as_of)
         return Listing(self._connection.reading, pattern, moment, newest_first).read(limit, offset)
 
