@@ -168,8 +168,8 @@ class Page:
 
     def open_answer(self, name: str) -> None:
         """Click an answer and wait for its reasons."""
-        rows = {row.find_element(By.CSS_SELECTOR, ".what").text: row for row in self.all(".ranking .answer")}
-        rows[name].click()
+        texts, rows = self.answers(), self.all(".ranking .answer")
+        rows[[text.rpartition(": ")[2] for text in texts].index(name)].click()  # without the kind, which is not seen
         self.until(lambda: self.all(".reasons .why"), f"there are reasons for {name}")
 
     def add(self, head: str, relation: str, tail: str) -> None:

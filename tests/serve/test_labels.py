@@ -24,6 +24,7 @@ def test_an_entity_is_shown_with_all_that_is_said_of_it(named: "TestClient") -> 
     assert {name: found[name] for name in WOLF if name != "id"} == {name: WOLF[name] for name in WOLF if name != "id"}
     assert (found["name"], found["new"]) == ("wolf.n.01", False)
     assert named.get("/entities", params={"search": "howls"}).json()["entities"][0]["label"] == "wolf"
+    assert [each["name"] for each in named.get("/entities?kind=Animal").json()["entities"]] == ["wolf.n.01"]
     assert named.get("/kinds").json() == {"kinds": [{"kind": "animal", "entities": 1}]}
     (relation,) = [each for each in named.get("/relations").json()["relations"] if each["name"] == "hypernym"]
     assert (relation["label"], relation["inverse"]) == ("is a", "has kinds")
@@ -61,7 +62,11 @@ def test_facts_are_listed_added_and_removed_by_label(named: "TestClient") -> Non
     assert named.post("/facts", json={"facts": [fact]}).json()["added"] == 1
     found = named.get("/facts", params={"head": "Canis lupus", "tail": "a new thing"}).json()
     assert [(each["head"], each["relation"]) for each in found["facts"]] == [("wolf.n.01", "hypernym")]
-    assert found["labels"] == {"entities": {"wolf.n.01": "wolf"}, "relations": {"hypernym": "is a"}}
+    assert found["labels"] == {
+        "entities": {"wolf.n.01": "wolf"},
+        "relations": {"hypernym": "is a"},
+        "kinds": {"wolf.n.01": "animal"},
+    }
     assert named.get("/neighbors", params={"entity": "wolf"}).json()["entity"] == "wolf.n.01"
     assert named.request("DELETE", "/facts", json={"facts": [fact]}).json()["removed"] == 1
 
@@ -81,3 +86,26 @@ def test_writes_of_labels_need_what_writes_of_facts_need(api: "TestClient", zoo:
 def test_suggestions_have_labels(named: "TestClient") -> None:
     error = named.post("/missing", json={"entity": "cannis lupus"}).json()["error"]
     assert "Canis lupus" in error["suggestion"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "found_by"),
+    [("wolf", None), ("lupus", "Canis lupus"), ("howls", ""), ("wofl.n.01", None)],
+)
+def test_what_is_found_says_by_what(named: "TestClient", typed: str, found_by: str | None) -> None:
+    (wolf,) = [
+        each
+        for each in named.get("/entities", params={"search": typed}).json()["entities"]
+        if each["name"] == "wolf.n.01"
+    ]
+    assert wolf.get("found_by") == found_by
+
+
+def test_questions_worth_asking_have_answers_that_are_not_stored(named: "TestClient") -> None:
+    found = named.get("/questions", params={"limit": 3}).json()
+    assert 0 < len(found["questions"]) <= 3
+    for each in found["questions"]:
+        fact = {name: each[name] for name in ("head", "relation", "tail")}
+        assert not named.get("/facts", params=fact).json()["facts"]
+        assert each["direction"] in ("head", "tail")
+    assert named.get("/questions", params={"limit": 0}).status_code == 422

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import UnknownNameError
-from hmem.graph.descriptions import Description, Labels
+from hmem.graph.descriptions import Description
 from hmem.knowledge.store.store import Store
-from hmem.serve.name_index import Named, NameIndex, Totals
+from hmem.serve.name_index import Named, NameIndex, Said, Totals
 from tests.knowledge.living import TOY_FACTS
 from tests.laws import examples
 
@@ -97,7 +97,7 @@ def test_labels_aliases_and_descriptions_are_found(tmp_path: Path) -> None:
         assert [each.name for each in name_index.entities("wolf", 5)] == ["wolf", "Q1"]
         assert name_index.find("entity", "grey wolf") == "Q1"
         assert name_index.find("relation", "Lives with") == "P1"
-        assert name_index.labels_of([("Q1", "P1", "Q2")]) == Labels({"Q1": "Grey wolf"}, {"P1": "lives with"})
+        assert name_index.labels_of([("Q1", "P1", "Q2")]) == Said({"Q1": "Grey wolf"}, {"P1": "lives with"})
         assert name_index.closest("entity", "gray wolf") == ["Grey wolf", "wolf"]
         store.naming.describe("entity", "Q1", label="Timber wolf", aliases=[], description="")
         assert name_index.entities("lupus", 5) == name_index.entities("northern", 5) == []

@@ -37,6 +37,7 @@ OPERATIONS = [
     ("POST", "/entities"),
     ("GET", "/entity"),
     ("GET", "/kinds"),
+    ("GET", "/questions"),
     ("GET", "/neighbors"),
     ("GET", "/values"),
     ("POST", "/values"),

@@ -14,6 +14,7 @@ import httpx
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
+from hmem.graph.descriptions import Description
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.store.records import Names3
 from tests.knowledge.living import TOY_FACTS, train_toy
@@ -40,6 +41,12 @@ window.fetch = async (...call) => {
   return answer;
 };
 """
+NAMED = [
+    Description(id="canine.n.02", label="dog family", aliases=("Canidae",), kind="family", description="They howl."),
+    *(Description(id=f"{name}.n.01", label=name, kind="animal") for name in ("wolf", "dog", "fox")),
+    Description(id="timber_wolf.n.01", label="wolf", kind="breed", description="A large one of northern forests."),
+    Description(id="hyponym", label="comprises", inverse="is among"),
+]
 MODEL = "^/(predict|missing)|^/neighbors.*relation="  # what the model has to work for
 CROSSED = """
 const inside = (x, y, box) => x > box.left && x < box.right && y > box.top && y < box.bottom;
@@ -85,9 +92,15 @@ def visit(tmp_path: Path, driver: Chrome, model: Path) -> Iterator[Visit]:
     pages: list[Page] = []
     with ExitStack() as stack:
 
-        def make(facts: list[Names3] = TOY_FACTS, *, model: Path | None = model, **settings: object) -> Page:
+        def make(
+            facts: list[Names3] = TOY_FACTS,
+            *,
+            model: Path | None = model,
+            entities: list[Description] | None = None,
+            **settings: object,
+        ) -> Page:
             path = tmp_path / f"zoo{len(pages)}.kb"
-            KnowledgeBase.create(path, model=model, facts=facts or None).close()
+            KnowledgeBase.create(path, model=model, facts=facts or None, entities=entities or ()).close()
             page = Page(driver, stack.enter_context(served(path, **(settings or {"allow_writes": True}))))
             page.complaints()  # of the pages before
             page.look_through()
@@ -146,6 +159,43 @@ def test_a_bad_name_gets_suggestions(page: Page) -> None:
         "[...document.querySelectorAll('#welcome a.name')].find(a => a.textContent === 'timber_wolf.n.01').click()"
     )
     page.shows("#name", "timber_wolf.n.01")
+
+
+def test_a_label_or_an_alias_leads_to_the_entity(visit: Visit) -> None:
+    page = visit(entities=NAMED)
+    page.open(entity="CANIDAE")
+    page.shows("#name", "dog family")
+    page.until(lambda: "entity=canine.n.02" in page.driver.current_url, "the address has its id")
+    assert page.driver.title == "dog family – hmem"
+    page.shows("#about", "family")
+    page.shows("#about .id", "canine.n.02")
+    page.shows("#said", "They howl.")
+    page.shows("#said", "Canidae")
+
+
+def test_a_label_that_several_have_asks_which(visit: Visit) -> None:
+    page = visit(entities=NAMED)
+    page.open(entity="wolf")
+    page.shows("#welcome", "Which of them?")
+    page.until(lambda: set(page.texts("#welcome .id")) == {"wolf.n.01", "timber_wolf.n.01"}, "their ids are shown")
+    page.shows("#welcome", "breed")
+    page.click("#welcome a.name")
+    page.shows("#name", "wolf")
+
+
+@pytest.mark.parametrize(
+    ("typed", "found", "why"),
+    [("canid", "dog family", "also called Canidae"), ("northern", "wolf", "A large one of northern forests.")],
+)
+def test_the_search_says_why_something_was_found(visit: Visit, typed: str, found: str, why: str) -> None:
+    page = visit(entities=NAMED)
+    page.open()
+    page.one("#find").send_keys(typed)
+    page.until(lambda: page.texts("#search .suggestions .name")[:1] == [found], found)
+    assert page.texts("#search .suggestions .why-found")[:1] == [why]
+    assert page.text("#search .suggestions .aside").split(" ·")[0] in ("family", "breed")
+    page.press(Keys.ARROW_DOWN, Keys.ENTER)
+    page.shows("#name", found)
 
 
 # Session
@@ -302,6 +352,33 @@ def test_a_large_neighborhood_says_how_many_more_there_are(visit: Visit) -> None
     assert any(text.endswith("more") for text in page.texts(".star .more text"))
     page.click(".star .more[role=button]")
     page.until(lambda: len(page.all(".star .spoke")) > 24, "a role can be opened")
+
+
+def test_kinds_are_told_apart_and_can_be_left_out(visit: Visit) -> None:
+    page = visit(entities=NAMED)
+    page.open(**ASKED)
+    page.until(lambda: "fox" in page.texts(".star .filler text"), "labels in the drawing")
+    page.until(lambda: page.texts(".legend .kind") == ["animal"], "a legend of kinds")
+    looks = page.run("return [...document.querySelectorAll('.star .dot')].map(each => getComputedStyle(each).fill)")
+    assert len(set(looks)) == 2  # animals, and what has no kind
+    assert "canine" not in page.text(".star")
+    before = page.texts(".star .filler text")
+    page.click(".legend [data-kind=animal]")
+    page.until(lambda: "fox" not in page.texts(".star .filler text"), "animals are left out")
+    chosen = "return [document.activeElement.dataset.kind, document.activeElement.getAttribute('aria-pressed')]"
+    assert page.run(chosen) == ["animal", "false"]  # the keyboard stays where it is
+    page.press(Keys.ENTER)
+    page.until(lambda: page.texts(".star .filler text") == before, "and are there again")
+
+
+def test_labels_are_shown_and_ids_beside(visit: Visit) -> None:
+    page = visit(entities=NAMED)
+    page.open(**ASKED)
+    page.until(lambda: "dog dog.n.01" in [text.removeprefix("animal: ") for text in page.answers()], "both")
+    assert "comprises (2 stored)" in page.texts("#relation option")
+    page.open_answer("fox fox.n.01")
+    assert page.texts(".reasons .reason .fact")[0] == "fox fox.n.01 hypernym dog family"  # whose page it is
+    assert "comprises →" in page.texts(".star .role text")
 
 
 LITTLE: list[Names3] = [("stork.n.01", "hypernym", "bird.n.01"), ("swan.n.01", "hypernym", "bird.n.01")]
@@ -597,6 +674,31 @@ def test_the_keyboard_alone_is_enough(page: Page) -> None:
     page.until(lambda: page.answers() == before, "and taken back")
 
 
+@pytest.mark.parametrize("text", [SCRIPT, IMAGE])
+def test_what_is_said_of_entities_is_text(visit: Visit, text: str) -> None:
+    said = [
+        Description(id="canine.n.02", label=text, aliases=(f"a {text}",), kind=text, description=text),
+        Description(id="fox.n.01", label=f"{text}!", kind=text),
+        Description(id="hyponym", label=text),
+    ]
+    page = visit(entities=said)
+    page.open()
+    page.until(lambda: text in page.text("#welcome .kinds"), "a kind")
+    page.until(lambda: page.all(".question-card"), "questions")
+    page.one("#find").send_keys(text[:8])
+    page.until(lambda: text in page.texts("#search .suggestions .name"), "in the suggestions")
+    page.open(**ASKED)
+    page.shows("#name", text)
+    page.shows("#said", f"a {text}")
+    page.until(lambda: any(f"{text}!" in each for each in page.answers()), "in the answers")
+    page.until(lambda: text in page.texts(".legend .kind"), "in the legend")
+    page.open(kind=text)
+    page.until(lambda: f"{text}!" in page.texts("#welcome a.name"), "among its kind")
+    assert page.run("return window.broken") is None
+    assert page.run("return document.querySelectorAll('script').length") == 2
+    assert page.run("return document.querySelectorAll('img').length") == 0
+
+
 @pytest.mark.parametrize("name", [SCRIPT, IMAGE])
 def test_names_are_text(visit: Visit, tmp_path: Path, name: str) -> None:
     page = visit([*TOY_FACTS, (name, "hypernym", "canine.n.02")])
@@ -672,6 +774,23 @@ def test_nothing_is_chosen(page: Page) -> None:
     page.until(lambda: page.texts("#welcome a.name"), "somewhere to start")
     page.click("#welcome a.name")
     page.until(lambda: page.text("#name"), "which leads on")
+
+
+def test_the_first_page_invites(visit: Visit) -> None:
+    page = visit(entities=NAMED)
+    page.open()
+    page.until(lambda: page.texts("#welcome .kinds .chip") == ["animal 3", "breed 1", "family 1"], "what is in it")
+    page.shows("#welcome", "comprises")
+    card = page.until(lambda: page.all(".question-card"), "questions worth asking")[0]
+    assert "%" in card.text
+    card.click()
+    page.one(".reasons .why")  # its best answer is open
+    page.driver.back()
+    page.click("#welcome .kinds a")
+    page.shows("#welcome h1", "animal")
+    page.until(lambda: sorted(page.texts("#welcome a.name")) == ["dog", "fox", "wolf"], "all of the kind")
+    page.open(kind="nothing")
+    page.shows("#welcome", "No entity is of this kind")
 
 
 def test_an_empty_base(visit: Visit) -> None:

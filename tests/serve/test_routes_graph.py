@@ -25,6 +25,7 @@ def test_the_whole(api: "TestClient", zoo: Path) -> None:
             "preset": "recall",
             "dataset": "toy",
             "calibrated": True,
+            "weighs": True,
             "trouble": None,
         },
         "writes": True,

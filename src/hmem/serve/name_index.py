@@ -4,14 +4,14 @@ Kept current from the store's changes, so that looking a name up costs the same 
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Int
 
-from hmem.graph.descriptions import Description, Labels
+from hmem.graph.descriptions import Description, Labels, fold
 from hmem.graph.name_search import closest
 from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
@@ -31,6 +31,14 @@ class Named:
     name: str  # the id
     facts: int
     said: Description | None = None  # what is known of it besides
+    found_by: str | None = None  # the label or alias that is like what was typed, "" for the description
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Labels):
+    """What some entities and relations are called, and the kinds of those that have one."""
+
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +82,15 @@ class NameIndex:
         with self._current() as tables:
             return tables["entity"].named(tables["entity"].names.id_of(name, suggest=False))
 
-    def labels(self, entities: Iterable[str], relations: Iterable[str] = ()) -> Labels:
-        """The labels of those that have one which differs from the id."""
+    def labels(self, entities: Iterable[str], relations: Iterable[str] = ()) -> Said:
+        """The labels of those that have one which differs from the id, and the kinds of entities."""
+        named = list(entities)
         with self._current() as tables:
-            return Labels(tables["entity"].labels(entities), tables["relation"].labels(relations))
+            called = tables["entity"].labels(named), tables["relation"].labels(relations)
+            return Said(*called, kinds=tables["entity"].kinds(named))
 
-    def labels_of(self, facts: Iterable[Names3]) -> Labels:
-        """The labels of all that some facts name."""
+    def labels_of(self, facts: Iterable[Names3]) -> Said:
+        """The labels and kinds of all that some facts name."""
         named = list(facts)
         ends = (end for head, _, tail in named for end in (head, tail))
         return self.labels(ends, (relation for _, relation, _ in named))
@@ -97,11 +107,15 @@ class NameIndex:
             table = tables["relation"]
             return [table.named(number) for number in range(len(table.names))]
 
-    def entities(self, typed: str, limit: int) -> list[Named]:
-        """The entities that may be meant; without anything typed, those with the most facts."""
+    def entities(self, typed: str, limit: int, kind: str | None = None) -> list[Named]:
+        """The entities that may be meant, of one kind or of any; without anything typed, those with the most facts."""
         with self._current() as tables:
             table = tables["entity"]
-            return [table.named(number) for number in table.find(typed, limit)]
+            found = table.find(typed, limit if kind is None else len(table.names))
+            if kind is not None:
+                found = [number for number in found if table.is_of(number, kind)][:limit]
+            by = (table.search.why(number, typed) if typed.strip() else None for number in found)
+            return [replace(table.named(number), found_by=name) for number, name in zip(found, by, strict=True)]
 
     def named(self, facts: Triples) -> list[Names3]:
         """Facts given by the numbers of the store."""
@@ -175,6 +189,15 @@ class _Table:
             if each is not None and each.label not in (None, name):
                 found[name] = str(each.label)
         return found
+
+    def kinds(self, ids: Iterable[str]) -> dict[str, str]:
+        numbers = ((name, self.names.get(name)) for name in ids if self.said)
+        found = ((name, self.said.get(number)) for name, number in numbers if number is not None)
+        return {name: each.kind for name, each in found if each is not None and each.kind is not None}
+
+    def is_of(self, number: int, kind: str) -> bool:
+        each = self.said.get(number)
+        return each is not None and each.kind is not None and fold(each.kind) == fold(kind)
 
     def called(self) -> Iterator[str]:
         """All labels and aliases."""

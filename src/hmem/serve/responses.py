@@ -39,10 +39,11 @@ class Out(BaseModel):
 
 
 class LabelsOut(Out):
-    """By id, of those that have a label which differs from it."""
+    """By id, the labels of those that have one which differs from it, and the kinds of entities that have one."""
 
     entities: dict[str, str] = {}
     relations: dict[str, str] = {}
+    kinds: dict[str, str] = {}
 
 
 class Labelled(Out):
@@ -102,6 +103,14 @@ class MissingFactOut(NamesOut):
 class MissingOut(Labelled):
     entity: str
     facts: list[MissingFactOut]
+
+
+class WorthOut(MissingFactOut):
+    direction: Annotated[EndOf, Field(description="Which end is asked for.")]
+
+
+class QuestionsOut(Labelled):
+    questions: Annotated[list[WorthOut], Field(description="Each with its best answer that is not stored.")]
 
 
 class ScoredOut(MissingFactOut):
@@ -269,8 +278,18 @@ class KindsOut(Out):
     kinds: Annotated[list[KindOut], Field(description="The most frequent first.")]
 
 
+class FoundOut(NamedOut):
+    found_by: Annotated[
+        str | None,
+        Field(
+            description="The label or alias that was found, where the id is not like what was typed; empty if only the "
+            "description is."
+        ),
+    ] = None
+
+
 class EntitiesOut(Out):
-    entities: list[NamedOut]
+    entities: list[FoundOut]
     more: bool
 
 
@@ -293,6 +312,7 @@ class AttachedOut(Out):
     preset: str | None
     dataset: str | None
     calibrated: bool | None
+    weighs: Annotated[bool | None, Field(description="Whether facts have weights in a memory, as in `GET /neighbors`.")]
     trouble: Annotated[str | None, Field(description="Why the model cannot be used.")]
 
 

@@ -3,18 +3,20 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import APIRouter, Body, Query
 
 from hmem.graph.triples import PARTS
 from hmem.knowledge.explanation import Reason, Reasons
 from hmem.knowledge.results import Question
+from hmem.knowledge.worth_asking import worth_asking
 from hmem.serve.context import BRIEF, TheService, day, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import AboutIn, ExplainIn, MissingIn, PredictIn, QuestionIn, ScoreIn
-from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, ReasonOut, ScoreOut, SimilarOut
+from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, QuestionsOut, ReasonOut, ScoreOut, SimilarOut
 from hmem.serve.settings import MOST_ANSWERS, STORED_EDGES
 
 K = 10  # answers, unless the request says otherwise
+MOST_WORTH = 12  # questions worth asking, of the few that are tried
 ASKING = failures("unknown_name", "no_facts", "not_trained")
 
 router = APIRouter(tags=["questions"])
@@ -60,6 +62,14 @@ async def missing(service: TheService, body: MissingIn) -> MissingOut:
     found = await service.ask(lambda now: now.missing(body.entity, body.k), day(body.at))
     labels = service.name_index.labels_of(each.names for each in found)
     return MissingOut.model_validate({"entity": body.entity, "facts": found, "labels": labels})
+
+
+@router.get("/questions", **BRIEF, responses=failures())
+async def questions(service: TheService, limit: Annotated[int, Query(ge=1, le=MOST_WORTH)] = 6) -> QuestionsOut:
+    """A few questions worth asking of this base, each with its best answer that is not stored, the likeliest first."""
+    found = await service.ask(lambda now: worth_asking(now, limit))
+    labels = service.name_index.labels_of(each.names for each in found)
+    return QuestionsOut.model_validate({"questions": found, "labels": labels})
 
 
 @router.post("/similar", **BRIEF, responses=ASKING)

@@ -14,7 +14,7 @@ from hmem.knowledge.store.store import Store
 from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures
 from hmem.serve.name_index import Named
 from hmem.serve.requests import DescriptionsIn, EndOf
-from hmem.serve.responses import DescribedOut, EntitiesOut, KindOut, KindsOut, NamedOut, NeighborsOut
+from hmem.serve.responses import DescribedOut, EntitiesOut, FoundOut, KindOut, KindsOut, NamedOut, NeighborsOut
 from hmem.serve.routes_facts import check_write
 from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME
@@ -30,16 +30,22 @@ async def find_entities(
     search: Annotated[
         str, Query(max_length=LONGEST_NAME, description="What was typed; case and punctuation do not count.")
     ] = "",
+    kind: Annotated[str | None, NAME] = None,
     limit: Limit = 20,
 ) -> EntitiesOut:
-    """Find entities by the beginning of their id, label or an alias, or of a word in it, by any part or by likeness.
+    """Find entities, of one kind or of any.
 
+    They are found by the beginning of their id, label or an alias, or of a word in it, by any part or by likeness.
     Those whose description has the words come last.
 
     Without anything typed, those with the most facts.
     """
-    found = await service.read(lambda: service.name_index.entities(search, limit + 1))
-    return EntitiesOut(entities=[_named(service, each) for each in found[:limit]], more=len(found) > limit)
+    found = await service.read(lambda: service.name_index.entities(search, limit + 1, kind))
+    named = [
+        FoundOut.model_validate({**_named(service, each).model_dump(), "found_by": each.found_by})
+        for each in found[:limit]
+    ]
+    return EntitiesOut(entities=named, more=len(found) > limit)
 
 
 @router.get("/entity", **BRIEF, responses=failures("unknown_name"))

@@ -61,6 +61,7 @@ def _attached(service: Service) -> AttachedOut:
         preset=None if saved is None else saved.preset,
         dataset=None if saved is None else saved.dataset,
         calibrated=None if saved is None else saved.metrics.get("calibration") is not None,
+        weighs=None if saved is None else saved.config.propagation is None,
         trouble=state.trouble or None,
     )
 

@@ -87,6 +87,15 @@ class Search:
                     kind_of.setdefault(number, LAST - alike)
         return sorted(kind_of, key=lambda n: (kind_of[n], -weights[n], self._names[n]))[:limit]
 
+    def why(self, number: int, typed: str) -> str | None:
+        """Which name something was found by, if not its first: "" for its description, None for a misspelt one too."""
+        wanted, own = letters(typed[:MOST_LETTERS]), [self._names[number], *self._also.get(number, ())]
+        for place, name in enumerate(own):
+            if (wanted in letters(name)) if wanted else (typed in name):
+                return str(name) if place else None
+        asked = [WORD + word for word in words(typed)]
+        return "" if wanted and all(word in self._about.get(number, "") for word in asked) else None
+
     def _has(self, number: int, name: str, typed: str) -> bool:
         return any(typed in each for each in (name, *self._also.get(number, ())))
 

@@ -1,6 +1,7 @@
 // The ranked answers, with bars. When facts change, rows move to their new places instead of jumping there.
 
 import { button, count, decimal, el, factKey, factLine, mayMove, nameSpan, percent } from "./dom.js";
+import { markBefore } from "./kinds.js";
 
 export const FIRST = 10; // answers asked for at once
 const MORE = { 10: 25, 25: 60 };
@@ -99,7 +100,8 @@ export class Answers {
     const label = { new: "new in this list", up: `up ${moved}`, down: `down ${-moved}` }[way];
     button.replaceChildren(
       el("span", { class: "rank" }, String(row.rank)),
-      el("span", { class: "what" }, missing ? factLine(row.fact, entity) : nameSpan(row.name)),
+      el("span", { class: "what" },
+        ...(missing ? [factLine(row.fact, entity, markBefore)] : [markBefore(row.name), nameSpan(row.name)])),
       el("span", { class: `change ${way === "down" ? "" : "up"}`, role: label && "img", "aria-label": label }, change),
       el("span", { class: "stored" }, row.stored ? "stored" : ""),
       el("span", { class: "value" }, scale.value(row)),

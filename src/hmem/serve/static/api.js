@@ -1,5 +1,7 @@
 // The server, as functions. Each returns plain data or throws an ApiError with the server's own words.
 
+import { learn, learnAll } from "./names.js";
+
 export class ApiError extends Error {
   /** `code` is stable ("unknown_name", "no_facts", …); "gone" means that no answer came at all. */
   constructor(code, message, suggestion = [], status = 0) {
@@ -41,7 +43,10 @@ async function call(method, path, { query = {}, body, signal, headers = {} } = {
     throw new ApiError("gone", "The server does not answer.");
   }
   onReach(true);
-  if (response.ok) return data;
+  if (response.ok) {
+    learn(data.labels);
+    return data;
+  }
   const said = data.error ?? { code: "internal", message: `The server answered ${response.status}.` };
   throw new ApiError(said.code, said.message, said.suggestion ?? [], response.status);
 }
@@ -65,8 +70,24 @@ async function write(method, path, body) {
 }
 
 export const graph = () => call("GET", "/graph");
-export const relations = () => call("GET", "/relations").then((data) => data.relations);
-export const entities = (search, limit, signal) => call("GET", "/entities", { query: { search, limit }, signal });
+export const relations = () => call("GET", "/relations").then(({ relations }) => known(relations, "relation"));
+export const kinds = () => call("GET", "/kinds").then((data) => data.kinds);
+export const questions = (limit, signal) =>
+  call("GET", "/questions", { query: { limit }, signal }).then((data) => data.questions);
+export const entity = (name, signal) =>
+  call("GET", "/entity", { query: { name }, signal }).then((found) => known([found])[0]);
+
+/** Entities as one types, or of a kind: {entities, more}. */
+export async function entities(search, limit, signal, kind = null) {
+  const found = await call("GET", "/entities", { query: { search, limit, kind }, signal });
+  return { ...found, entities: known(found.entities) };
+}
+
+function known(described, of = "entity") {
+  learnAll(described, of);
+  return described;
+}
+
 export const neighbors = (query, signal) => call("GET", "/neighbors", { query, signal });
 export const predict = (body, signal) => ask("/predict", body, signal).then((data) => data.results[0].answers);
 export const missing = (body, signal) => ask("/missing", body, signal).then((data) => data.facts);

@@ -4,6 +4,7 @@
 // stands on the left. On narrow screens, and when one side is empty, all stand on the right, like a fan.
 
 import { factKey } from "./dom.js";
+import { called, relationCalled } from "./names.js";
 
 const ROW = 21; // height of a line with a name
 const HEADING = 21; // of a line with a role
@@ -50,7 +51,7 @@ export function arrange(facts, { spokes, roles, keep, opened, asked }) {
     return { ...group, shown, hidden: group.facts.length - shown.length };
   });
   // In the order of their names, so that they stand in the same place whatever is asked.
-  const byRelation = (a, b) => (a.relation < b.relation ? -1 : a.relation > b.relation ? 1 : 0);
+  const byRelation = (a, b) => relationCalled(a.relation).localeCompare(relationCalled(b.relation));
   return { groups: groups.slice(0, many).sort(byRelation), rest: groups.slice(many) };
 }
 
@@ -60,7 +61,7 @@ export function keyOf(fact) {
 }
 
 function byName(a, b) {
-  return fillerOf(a) < fillerOf(b) ? -1 : 1;
+  return called(fillerOf(a)) < called(fillerOf(b)) ? -1 : 1;
 }
 
 function strength(fact) {

@@ -2,7 +2,8 @@
 // Used by the search at the top and by the form that adds facts. Follows the ARIA combobox pattern.
 
 import * as api from "./api.js";
-import { count, el, nameSpan } from "./dom.js";
+import { count, el, nameSpan, shown } from "./dom.js";
+import { markOf } from "./kinds.js";
 
 const PAUSE = 120; // ms without a keystroke before the server is asked
 const SHOWN = 8;
@@ -60,7 +61,7 @@ export class Combobox {
 
   show(text, entities) {
     this.options = [...entities];
-    const isNew = !entities.some((entity) => entity.name === text);
+    const isNew = !entities.some((entity) => isCalled(entity, text));
     if (this.offerNew && isNew) this.options.push({ create: text });
     const items = this.options.map((option, place) => this.item(option, place));
     this.list.replaceChildren(...items);
@@ -74,8 +75,12 @@ export class Combobox {
     const take = () => this.take(option);
     const attributes = { role: "option", id: `${this.list.id}-${place}`, "aria-selected": "false", onclick: take };
     if (option.create !== undefined) return el("li", { ...attributes, class: "create" }, this.offerNew(option.create));
-    const aside = option.new ? "new" : count(option.facts, "fact");
-    return el("li", attributes, nameSpan(option.name), el("span", { class: "aside" }, aside));
+    const aside = [option.kind && shown(option.kind, 24), option.new ? "new" : count(option.facts, "fact")];
+    const mark = option.kind ? markOf(option.kind) : null;
+    const why = foundBy(option, this.input.value);
+    return el("li", attributes,
+      el("span", { class: "found" }, mark, nameSpan(option.name), why && el("span", { class: "why-found" }, why)),
+      el("span", { class: "aside" }, aside.filter(Boolean).join(" · ")));
   }
 
   /** Make one suggestion the active one; −1 for none. */
@@ -120,4 +125,20 @@ export class Combobox {
     this.input.removeAttribute("aria-activedescendant");
     this.active = -1;
   }
+}
+
+/** Whether an entity has this name: its id, its label or an alias. */
+export function isCalled({ name, label, aliases = [] }, text) {
+  return [name, label, ...aliases].includes(text);
+}
+
+const AROUND = 30; // letters of a description before the word that was found
+
+/** Why something was found, where its label does not show it: an alias, or words of its description. */
+function foundBy({ label, description, found_by: by }, typed) {
+  if (by === undefined || by === label) return null;
+  if (by) return `also called ${shown(by, 60)}`;
+  const at = (description ?? "").toLowerCase().indexOf(typed.trim().toLowerCase().split(/\s+/)[0]);
+  const start = at > AROUND ? description.indexOf(" ", at - AROUND) + 1 : 0;
+  return description ? shown(`${start ? "… " : ""}${description.slice(start)}`, 80) : null;
 }

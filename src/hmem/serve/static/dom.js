@@ -1,6 +1,8 @@
 // Building blocks: elements, numbers and facts as they are typeset everywhere on the page.
 // Names come from the graph and may hold anything, so text is only ever set as text, never parsed as HTML.
 
+import { called, relationCalled } from "./names.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An element: el("a", {href: "/", class: "name"}, "text", anotherElement). Keys that start with "on" are listeners. */
@@ -75,10 +77,12 @@ export function shown(name, most = LONG) {
   return text.replace(/^ +| +$/g, blanks).replaceAll("\n", "⏎").replaceAll("\t", "⇥");
 }
 
-/** A name in running text. If it had to be changed for that, pointing at it shows it in full. */
-export function nameSpan(name, kind = "name") {
-  const text = shown(name);
-  return el("span", { class: kind, title: text === name ? null : name }, text);
+/** An entity in running text: its label, and its id small beside it where they differ. */
+export function nameSpan(id, kind = "name") {
+  const text = shown(called(id));
+  const label = el("span", { class: kind, title: text === id ? null : id }, text);
+  if (called(id) === id || kind !== "name") return label;
+  return el("span", { class: "labelled" }, label, " ", el("span", { class: "id" }, shown(id, 40)));
 }
 
 /** A message of the server as a sentence. */
@@ -89,20 +93,22 @@ export function sentence(text) {
 /** The address of an entity and a question, as the page itself understands it. */
 export function address(view) {
   const query = new URLSearchParams();
-  for (const key of ["entity", "relation", "direction", "answer"]) if (view[key]) query.set(key, view[key]);
+  for (const key of ["kind", "entity", "relation", "direction", "answer"]) if (view[key]) query.set(key, view[key]);
   const text = query.toString();
   return text ? `/?${text}` : "/";
 }
 
 /** A link to an entity. main.js follows it without loading the page again. */
 export function entityLink(name, attributes = {}) {
-  return el("a", { class: "name", href: address({ entity: name }), ...attributes }, shown(name));
+  const text = shown(called(name));
+  const title = text === name ? null : name;
+  return el("a", { class: "name", href: address({ entity: name }), title, ...attributes }, text);
 }
 
-/** A fact on one line: head, relation, tail. `dim` is the name the reader knows already. */
-export function factLine([head, relation, tail], dim = null) {
-  const name = (text) => nameSpan(text, text === dim ? "name dim" : "name");
-  const middle = el("i", { class: "relation forth" }, shown(relation));
+/** A fact on one line: head, relation, tail. `dim` is the name the reader knows; `mark(id)` stands before others. */
+export function factLine([head, relation, tail], dim = null, mark = () => null) {
+  const name = (id) => (id === dim ? nameSpan(id, "name dim") : el("span", {}, mark(id), nameSpan(id)));
+  const middle = el("i", { class: "relation forth" }, shown(relationCalled(relation)));
   return el("span", { class: "fact" }, name(head), " ", middle, " ", name(tail));
 }
 
@@ -113,7 +119,7 @@ export function chainLine(start, facts) {
   for (const [head, relation, tail] of facts) {
     const forth = head === here;
     here = forth ? tail : head;
-    line.append(" ", el("i", { class: `relation ${forth ? "forth" : "back"}` }, shown(relation)));
+    line.append(" ", el("i", { class: `relation ${forth ? "forth" : "back"}` }, shown(relationCalled(relation))));
     line.append(" ", nameSpan(here));
   }
   return line;

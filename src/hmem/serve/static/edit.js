@@ -1,7 +1,7 @@
 // Adding a fact, taking one away, and undoing either. A new name makes a new entity.
 
 import * as api from "./api.js";
-import { Combobox } from "./combobox.js";
+import { Combobox, isCalled } from "./combobox.js";
 import { button, el, factLine, sentence, shown } from "./dom.js";
 
 const KEPT = 4; // changes of this visit that can be undone
@@ -53,7 +53,7 @@ export class Edit {
           this.foresee();
         },
         onType: (text, found) => {
-          this.exists[text] ||= found.some((entity) => entity.name === text); // it may have been added meanwhile
+          this.exists[text] ||= found.some((entity) => isCalled(entity, text)); // it may have been added meanwhile
           this.foresee();
         },
       });

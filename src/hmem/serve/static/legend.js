@@ -1,6 +1,10 @@
-// How weights become line widths, and the lines below the drawing that say so and name what is not drawn.
+// How weights become line widths, and what stands below the drawing: the kinds in it, each of which can be left out,
+// the widths, and what is not drawn.
 
+import { fillerOf } from "./arrange.js";
 import { button, count, decimal, el, shown, svg } from "./dom.js";
+import { kindTag } from "./kinds.js";
+import { kindOf, relationCalled } from "./names.js";
 
 const THIN = 0.8, THICK = 4.6; // px
 
@@ -19,8 +23,10 @@ export function scaleOf(facts) {
   };
 }
 
-/** `rest` are the roles that found no room, and `open(key)` makes some. */
-export function drawLegend(root, { facts, question, total, modeled, caption = [] }, scale, rest, open) {
+/** `rest` are the roles that found no room: `open(key)` makes some. `toggle(kind)` draws a kind or leaves it out. */
+export function drawLegend(root, data, scale, rest, { open, toggle }) {
+  const { facts, question, total, modeled, caption = [], without } = data;
+  const held = root.contains(document.activeElement) ? document.activeElement.dataset.kind : undefined;
   const parts = [...caption];
   const { low, high } = scale;
   if (low !== null) {
@@ -32,7 +38,26 @@ export function drawLegend(root, { facts, question, total, modeled, caption = []
   const unsent = (total ?? 0) - facts.length;
   if (unsent > 0) parts.push(`Beyond these, ${count(unsent, "fact")} more are stored. `);
   if (rest.length) parts.push(others(rest, open));
-  root.replaceChildren(...parts);
+  const chips = kindsOf(facts, without, toggle);
+  root.replaceChildren(...(chips ? [chips] : []), el("div", {}, ...parts));
+  if (held !== undefined) root.querySelector(`[data-kind="${CSS.escape(held)}"]`)?.focus();
+}
+
+/** The kinds of the neighbors, as switches; nothing where none has a kind. */
+function kindsOf(facts, without, toggle) {
+  const counts = new Map();
+  for (const fact of facts) counts.set(kindOf(fillerOf(fact)), (counts.get(kindOf(fillerOf(fact))) ?? 0) + 1);
+  const named = [...counts.keys()].filter((kind) => kind !== null).sort((a, b) => counts.get(b) - counts.get(a));
+  if (!named.length) return null;
+  const listed = counts.has(null) ? [...named, null] : named;
+  const chips = listed.map((kind) => {
+    const told = `${kind ?? "without a kind"}, ${count(counts.get(kind), "fact")}: show in the picture`;
+    const attributes = { "aria-pressed": String(!without.has(kind)), "aria-label": told, "data-kind": kind ?? "" };
+    const chip = button("", "chip", () => toggle(kind), attributes);
+    chip.append(kind === null ? "no kind" : kindTag(kind), " ", el("span", { class: "many" }, count(counts.get(kind))));
+    return chip;
+  });
+  return el("div", { class: "chips", role: "group", "aria-label": "Kinds in the picture" }, ...chips);
 }
 
 function sample(width) {
@@ -44,7 +69,8 @@ function sample(width) {
 function others(rest, open) {
   const facts = rest.reduce((sum, group) => sum + group.hidden, 0);
   const names = rest.map(({ key, relation, role, hidden }) => {
-    const text = role === "tail" ? `← ${shown(relation, 40)}` : `${shown(relation, 40)} →`;
+    const said = shown(relationCalled(relation), 40);
+    const text = role === "tail" ? `← ${said}` : `${said} →`;
     return button(`${text}  ${count(hidden)}`, "quiet", () => open(key));
   });
   const summary = `Not drawn: ${count(facts, "fact")} in ${count(rest.length, "other role")}`;

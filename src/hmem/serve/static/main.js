@@ -3,21 +3,26 @@
 import * as api from "./api.js";
 import { Answers, FIRST } from "./answers.js";
 import { answersTo, isSoon, plainFacts, weighedFacts } from "./asking.js";
-import { button, count, el, entityLink, factKey, sentence, shown } from "./dom.js";
+import { button, el, factKey, factLine, sentence, shown } from "./dom.js";
 import { askForToken, Edit } from "./edit.js";
+import { showHeadword } from "./headword.js";
+import { setKinds } from "./kinds.js";
 import { changedElsewhere, listen, note, Own, together } from "./live.js";
+import { called } from "./names.js";
 import * as pages from "./pages.js";
 import { Question } from "./question.js";
 import { linkTo, marksOf, showReasons, weightsOf } from "./reasons.js";
 import { makeSearch } from "./search.js";
 import { Star } from "./star.js";
 import { factOf, viewOf, Views } from "./state.js";
+import * as first from "./welcome.js";
 
 const UNLIKELY = 0.001; // probability below which a fact is not called missing
 const $ = (id) => document.getElementById(id);
 
-let graph = null, relations = [];
+let graph = null, relations = [], kinds = [];
 let facts = []; // of the entity on the page
+let said = null; // of the entity on the page: label, aliases, kind, description
 let k = FIRST;
 let loading = null; // AbortController of what is being asked
 let reasoning = null; // the same for reasons
@@ -43,7 +48,8 @@ const answers = new Answers($("answers"), {
     load();
   },
   onMoved: ({ fact }) => {
-    $("ranking-news").textContent = `The order has changed. First is now ${fact.join(" ")}.`; // for screen readers
+    const now = factLine(fact).textContent; // for screen readers
+    $("ranking-news").textContent = `The order has changed. First is now ${now}.`;
   },
 });
 const edit = new Edit($("edit"), { own, onChanged: changed });
@@ -55,22 +61,28 @@ makeSearch($("search"), {
 
 /** Ask for everything that the current view needs, and show it. `fresh` is the key of a fact that has just come. */
 async function load({ focus = false, fresh = null } = {}) {
-  const view = views.current;
+  let view = views.current;
   loading?.abort();
   const { signal } = (loading = new AbortController());
   if (!graph) return;
-  if (!view.entity) return showWelcome(signal);
+  if (!view.entity) return showEntrance(view.kind, signal);
   const isWeighed = Boolean(view.relation);
+  const described = api.entity(view.entity, signal).catch(() => null); // the facts alone will do
   const drawn = isWeighed ? weighedFacts(view, signal) : plainFacts(view.entity, signal);
   const ranked = answersTo(view, k, question.withStored, signal);
   const [hasFacts, hasAnswers] = await Promise.all([isSoon(drawn), isSoon(ranked)]);
   if (signal.aborted) return;
   if (!hasFacts || !hasAnswers) answers.wait(questionOf(view));
   const isEarly = isWeighed && !hasFacts && !isSameQuestion(view, current); // weights come later
-  const first = isEarly ? Promise.race([drawn, plainFacts(view.entity, signal)]) : drawn;
-  const [around] = await Promise.allSettled([first]);
+  const early = isEarly ? Promise.race([drawn, plainFacts(view.entity, signal)]) : drawn;
+  const [around, about] = await Promise.allSettled([early, described]);
   if (signal.aborted) return;
   if (around.status === "rejected") return showFailure(view, around.reason);
+  said = about.value;
+  if (around.value.entity !== view.entity) { // it was asked for by its label or an alias
+    views.rename(around.value.entity);
+    view = views.current;
+  }
   showEntity(view, around.value, { focus, fresh });
   const again = (found) => found !== around.value && !signal.aborted && showEntity(view, found, { fresh });
   drawn.then(again, () => {}); // without weights, what is drawn will do
@@ -88,24 +100,23 @@ function questionOf({ entity, relation, direction }) {
 
 function showPage(entity) {
   $("welcome").hidden = entity !== null;
-  document.title = entity ? `${shown(entity)} – hmem` : "hmem";
+  document.title = entity ? `${shown(called(entity))} – hmem` : "hmem";
   document.body.classList.toggle("at-entry", entity !== null);
 }
 
-async function showWelcome(signal) {
+/** The page without an entity: what is in the base, or the entities of a kind. */
+async function showEntrance(kind, signal) {
   current = {};
   star.clear();
   showPage(null);
   edit.suggest({});
-  pages.welcome($("welcome"), graph, []);
+  if (kind) document.title = `${shown(kind)} – hmem`;
+  const base = { graph, kinds, relations };
   try {
-    const { entities } = await api.entities("", 8, signal);
-    if (!entities.length) return;
-    pages.welcome($("welcome"), graph, entities);
-    const { name } = entities.at(-1); // a frontispiece: one of them, drawn
-    const around = await plainFacts(name, signal);
-    star.show({ ...around, modeled: false, caption: [entityLink(name), " and its neighbors"] });
-  } catch { /* the welcome will do */ }
+    await (kind ? first.ofKind($("welcome"), kind, base, signal) : first.welcome($("welcome"), base, star, signal));
+  } catch (error) {
+    if (kind && error.name !== "AbortError") pages.failed($("welcome"), error, () => load());
+  }
 }
 
 function showFailure(view, error) {
@@ -116,7 +127,8 @@ function showFailure(view, error) {
   showPage(null);
   document.title = "hmem";
   const options = { mayWrite: graph.writes, onNew: introduce };
-  if (error.code === "unknown_name") pages.unknown($("welcome"), view.entity, error, options);
+  if (error.code === "ambiguous_name") pages.ambiguous($("welcome"), view.entity, error.suggestion);
+  else if (error.code === "unknown_name") pages.unknown($("welcome"), view.entity, error, options);
   else pages.failed($("welcome"), error, () => load());
 }
 
@@ -126,14 +138,11 @@ function showEntity(view, around, { focus, fresh }) {
   facts = around.facts;
   current = view;
   showPage(view.entity);
-  $("name").textContent = shown(view.entity, view.entity.length);
-  $("name").classList.toggle("long", view.entity.length > 60);
-  $("name").title = view.entity.length > 60 ? view.entity : "";
   const total = around.total ?? facts.length;
-  const unseen = around.new ? ". An unseen entity: the model was trained without it." : "";
-  $("about").textContent = `${total ? count(total, "stored fact") : "No stored facts"}${unseen}`;
+  const head = { name: $("name"), about: $("about"), said: $("said") };
+  showHeadword(head, view.entity, said, { total, isNew: around.new });
   const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
-  star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: true });
+  star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: graph.model.weighs });
   question.show(view, relations, facts, total);
   edit.subject = view.entity;
   if (isAsked) {
@@ -199,7 +208,7 @@ function actionsFor(row, view, direction, answer) {
     const text = row.stored ? "Remove this fact" : "Store this fact";
     parts.push(button(text, "quiet store", () => edit.change(kind, row.fact)));
   }
-  parts.push(linkTo({ entity: answer }, `Look at ${shown(answer, 40)}`));
+  parts.push(linkTo({ entity: answer }, `Look at ${shown(called(answer), 40)}`));
   const whole = { entity: view.entity, relation: row.fact[1], direction };
   if (!view.relation) parts.push(linkTo(whole, "All answers to this question"));
   return parts.flatMap((part, place) => [place ? " " : "", part]);
@@ -214,7 +223,8 @@ async function changed(fact, kind, isIntroduction) {
 
 /** Ask for the counts and relations of the graph again. */
 async function renew() {
-  [graph, relations] = await Promise.all([api.graph(), api.relations()]);
+  [graph, relations, kinds] = await Promise.all([api.graph(), api.relations(), api.kinds()]);
+  setKinds(kinds);
   edit.setRelations(relations.map(({ name }) => name));
   $("base").textContent = graph.path;
   pages.colophon($("colophon"), graph);

@@ -1,25 +1,8 @@
-// What stands on the page when there is no entity to show: the welcome, and the page for names that are not there.
+// What stands on the page when there is no entity to show: names that are not there, what failed.
 
+import * as api from "./api.js";
 import { button, count, el, entityLink, sentence, shown } from "./dom.js";
-
-/** Nothing is chosen yet. */
-export function welcome(root, graph, entities) {
-  const parts = [
-    el("h1", {}, "Stored facts and likely ones"),
-    el("p", { class: "lead" }, graph.facts
-      ? `${count(graph.facts, "fact")} about ${count(graph.entities, "entity", "entities")}. ` +
-        "Find an entity: see its facts, ask which are missing, and read why."
-      : "This knowledge base has no facts yet. Add the first one below."),
-  ];
-  if (entities.length) {
-    parts.push(el("h2", {}, "Entities with the most facts"));
-    parts.push(el("ul", { class: "starts" }, ...entities.map((entity) =>
-      el("li", {}, entityLink(entity.name), el("span", { class: "aside" }, count(entity.facts, "fact"))))));
-  }
-  const keys = [["/", "find"], ["↓ ↑", "move"], ["Enter", "open"], ["Esc", "close"]];
-  parts.push(el("p", { class: "caption keys" }, ...keys.flatMap(([key, what]) => [el("kbd", {}, key), ` ${what}   `])));
-  root.replaceChildren(...parts);
-}
+import { markOf } from "./kinds.js";
 
 /** There is no such name. */
 export function unknown(root, name, error, { mayWrite, onNew }) {
@@ -34,6 +17,18 @@ export function unknown(root, name, error, { mayWrite, onNew }) {
     parts.push(el("p", { class: "actions" }, add));
   }
   root.replaceChildren(...parts);
+}
+
+/** Several entities have this label: which of them? */
+export async function ambiguous(root, name, ids) {
+  const asked = await Promise.allSettled(ids.map((id) => api.entity(id)));
+  const lines = asked.flatMap(({ value }) => (value ? [value] : [])).map((each) => el("li", {},
+    el("span", {}, each.kind ? markOf(each.kind) : null, entityLink(each.name), " ",
+      each.label ? el("span", { class: "id" }, shown(each.name, 40)) : null),
+    el("span", { class: "aside" }, each.kind ? shown(each.kind, 30) : "")));
+  root.replaceChildren(el("h1", {}, "Which of them?"),
+    el("p", { class: "lead" }, "Several entities are called ", el("q", { class: "name" }, shown(name, 300)), "."),
+    el("ul", { class: "starts" }, ...lines));
 }
 
 /** Something unexpected went wrong; the server's words, and a way on. */

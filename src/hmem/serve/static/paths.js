@@ -3,6 +3,7 @@
 
 import { fillerOf, keyOf } from "./arrange.js";
 import { factKey, shown, svg } from "./dom.js";
+import { called, relationCalled } from "./names.js";
 
 const MOST = 6; // paths drawn; reasons.js lists all of them
 const ROW = 56; // height of a row of stops below the star
@@ -46,13 +47,17 @@ export function drawPaths(plan, { entity, answer, paths }) {
     for (const { to, fact } of steps.slice(1)) {
       const end = points.get(to);
       const key = `${from.x} ${from.y} ${end.x} ${end.y}`; // two facts between the same two are one line
-      if (!drawn.has(key)) lines.append(curve(from, end, plan, "walk", fact.join(" ")));
+      if (!drawn.has(key)) lines.append(curve(from, end, plan, "walk", read(fact)));
       drawn.add(key);
       from = end;
     }
   }
   const asked = curve(plan.hub, points.get(answer), plan, "asked-for", "the fact that is asked for");
   return { height, under: [asked, lines], over: [stops] };
+}
+
+function read([head, relation, tail]) {
+  return `${called(head)} ${relationCalled(relation)} ${called(tail)}`;
 }
 
 /** The steps of a path, each with the entity it reaches. */
@@ -68,7 +73,7 @@ function stop(name, { x, y }, kind, room, beside) {
   const fits = Math.max(6, Math.floor(room / 7.5));
   const where = beside ? { x: x + 12, y, dy: "0.32em" } : { x, y: y + 21, "text-anchor": "middle" };
   const dot = svg("circle", { cx: x, cy: y, r: kind === "stop" ? 3.5 : 5 });
-  return svg("g", { class: kind }, svg("title", {}, name), dot, svg("text", where, shown(name, fits)));
+  return svg("g", { class: kind }, svg("title", {}, called(name)), dot, svg("text", where, shown(called(name), fits)));
 }
 
 /** A line between two points that keeps to the inside of the star, where no names stand. */

@@ -1,6 +1,7 @@
 // The question, as a fact with a blank: (entity, relation, ?) or (?, relation, entity); or everything that is missing.
 
 import { button, count, el, nameSpan, shown } from "./dom.js";
+import { relationCalled } from "./names.js";
 
 const PAUSE = 250; // ms; while a user walks through the relations with the keyboard, nothing is asked
 
@@ -45,7 +46,8 @@ export class Question {
     this.list(relations, facts, facts.length < total ? "+" : "");
     this.select.value = relation ?? "";
     const blank = el("span", { class: "blank", "aria-label": "what is asked for" }, "?");
-    const [first, last] = direction === "head" ? [blank, nameSpan(entity)] : [nameSpan(entity), blank];
+    const itself = nameSpan(entity, "name subject"); // the headword has its id
+    const [first, last] = direction === "head" ? [blank, itself] : [itself, blank];
     const arrow = el("span", { class: "arrow", "aria-hidden": "true" }, "→");
     for (const each of [...this.line.children]) if (each !== this.choice) each.remove(); // the choice keeps its focus
     if (!this.choice.parentNode) this.line.append(this.choice);
@@ -67,7 +69,8 @@ export class Question {
     if (listed === this.listed) return; // a list that stays the same goes on with what is being typed
     this.listed = listed;
     const option = ({ name }) => {
-      const text = stored.has(name) ? `${shown(name, 50)} (${count(stored.get(name))}${more} stored)` : shown(name, 50);
+      const facts = stored.has(name) ? ` (${count(stored.get(name))}${more} stored)` : "";
+      const text = `${shown(relationCalled(name), 50)}${facts}`;
       return el("option", { value: name }, text);
     };
     const near = usable.filter((each) => stored.has(each.name));

@@ -1,6 +1,6 @@
 // The field at the top: find an entity as you type. "/" brings you there from anywhere.
 
-import { Combobox } from "./combobox.js";
+import { Combobox, isCalled } from "./combobox.js";
 import { shown } from "./dom.js";
 
 /** `onFind(name)` for a name to look at, `onNew(name)` for one to add. */
@@ -36,8 +36,10 @@ export function makeSearch(form, { onFind, onNew, mayWrite }) {
     const text = input.value;
     if (!text.trim()) return;
     await box.looking;
-    const exact = found.find((entity) => entity.name === text);
-    const begins = found.find((entity) => entity.name.toLowerCase().startsWith(text.trim().toLowerCase()));
+    const exact = found.find(({ name }) => name === text) ?? found.find((entity) => isCalled(entity, text.trim()));
+    const typed = text.trim().toLowerCase();
+    const isBegun = (name) => name?.toLowerCase().startsWith(typed);
+    const begins = found.find(({ name, label }) => isBegun(name) || isBegun(label));
     box.close();
     leave();
     onFind((exact ?? begins)?.name ?? text);

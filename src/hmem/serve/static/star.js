@@ -3,7 +3,9 @@
 
 import { arrange, fillerOf, keyOf, place } from "./arrange.js";
 import { address, count, decimal, factKey, shown, svg } from "./dom.js";
+import { lookOf, outline } from "./kinds.js";
 import { drawLegend, scaleOf } from "./legend.js";
+import { called, kindOf, relationCalled } from "./names.js";
 import { drawPaths } from "./paths.js";
 
 const FRESH = 900; // ms in which a new fact grows into the drawing
@@ -13,6 +15,7 @@ export class Star {
   /** `onAsk(relation, role)` when a role is clicked. */
   constructor(root, legend, { onAsk }) {
     Object.assign(this, { root, legend, onAsk, data: null, opened: new Set() });
+    this.without = new Set(); // kinds that are not drawn
     this.ruler = document.createElement("canvas").getContext("2d");
     this.font = getComputedStyle(root).fontFamily;
     new ResizeObserver(() => this.data && root.clientWidth !== this.width && this.draw()).observe(root);
@@ -49,16 +52,17 @@ export class Star {
 
   draw() {
     const { entity, reasons } = this.data;
-    const facts = withWeights(this.data.facts, reasons?.weights);
+    const all = withWeights(this.data.facts, reasons?.weights);
+    const facts = all.filter((fact) => !this.without.has(kindOf(fillerOf(fact))));
     const held = document.activeElement?.closest?.(".star") ? document.activeElement.getAttribute("data-key") : null;
     this.width = this.root.clientWidth;
     const budget = this.width < 540 ? BUDGET.narrow : BUDGET.wide;
     const keep = new Set(reasons ? [...reasons.marks.keys(), ...reasons.paths.map((path) => factKey(path[0]))] : []);
     if (this.data.fresh) keep.add(this.data.fresh);
     const { groups, rest } = arrange(facts, { ...budget, keep, opened: this.opened, asked: this.data.question });
-    const roles = groups.map((group) => this.measure(`${shown(group.relation)} →`));
+    const roles = groups.map((group) => this.measure(`${shown(relationCalled(group.relation))} →`));
     const fillers = groups.flatMap((group) => group.shown.map(fillerOf));
-    const names = fillers.map((name) => this.measure(shown(name)) + 40); // and its part in the answer
+    const names = fillers.map((name) => this.measure(shown(called(name))) + 40); // and its share
     const plan = place(groups, this.width, Math.max(0, ...roles, ...names));
     this.scale = scaleOf(facts);
     const spokes = svg("g", { class: "spokes" });
@@ -68,7 +72,8 @@ export class Star {
       else if (line.kind === "role") labels.append(this.drawRole(line, plan));
       else labels.append(this.drawMore(line));
     }
-    const drawing = svg("svg", { role: "group", "aria-label": `The facts of ${entity}, drawn as a star` }, chart(plan));
+    const told = `The facts of ${shown(called(entity ?? ""))}, drawn as a star`;
+    const drawing = svg("svg", { role: "group", "aria-label": told }, chart(plan));
     const extra = reasons ? drawPaths(plan, reasons) : { height: 0, under: [], over: [] };
     drawing.append(...extra.under, spokes, labels, ...extra.over);
     drawing.append(svg("circle", { class: "hub", cx: plan.hub.x, cy: plan.hub.y, r: 6.5 }));
@@ -83,7 +88,11 @@ export class Star {
       this.draw();
     };
     const question = this.data.question ?? reasons;
-    drawLegend(this.legend, { ...this.data, question }, this.scale, rest, open);
+    const toggle = (kind) => {
+      if (!this.without.delete(kind)) this.without.add(kind);
+      this.draw();
+    };
+    drawLegend(this.legend, { ...this.data, question, without: this.without }, this.scale, rest, { open, toggle });
   }
 
   drawFact(line, { hub }, spokes, labels) {
@@ -97,28 +106,35 @@ export class Star {
     const bend = hub.x + (x - hub.x) * 0.55;
     const path = svg("path", { class: kind("spoke"), d: `M${hub.x} ${hub.y}Q${bend} ${y} ${x} ${y}`, pathLength: 1 });
     path.style.setProperty("stroke-width", `${this.scale.width(fact.weight)}px`);
-    spokes.append(path, svg("circle", { class: kind("dot"), cx: x, cy: y, r: this.scale.dot(fact.weight) }));
+    const what = kindOf(name);
+    const end = { class: `${kind("dot")} ${lookOf(what)}`, transform: `translate(${x} ${y})` };
+    spokes.append(path, svg("path", { ...end, d: outline(what, this.scale.dot(fact.weight) + (what ? 1.4 : 0)) }));
     const room = (sign > 0 ? this.width - start : start) - 4 - (part ? 48 : 0);
     const text = svg("text", { x: start, y, dy: "0.32em", "text-anchor": sign > 0 ? "start" : "end" });
-    const label = svg("tspan", {}, this.fit(name, room));
+    const label = svg("tspan", {}, this.fit(called(name), room));
     const said = part ? svg("tspan", { class: "share" }, part) : null;
     if (said) said.setAttribute("dx", sign > 0 ? 7 : 0);
     if (said && sign < 0) label.setAttribute("dx", 7);
     text.append(...(sign > 0 ? [label, said ?? ""] : [said ?? "", label]));
     const weight = fact.weight === null || fact.weight === undefined ? "" : `, weight ${decimal(fact.weight)}`;
-    const told = `${fact.head} ${fact.relation} ${fact.tail}${weight}${fact.source ? `; from ${fact.source}` : ""}`;
+    const inFull = (id) => (called(id) === id ? id : `${called(id)} (${id})`);
+    const read = `${inFull(fact.head)} ${relationCalled(fact.relation)} ${inFull(fact.tail)}`;
+    const besides = [what && `${called(name)} is of the kind ${what}`, fact.source && `from ${fact.source}`];
+    const told = [`${read}${weight}`, ...besides].filter(Boolean).join("; ");
     const attributes = { class: kind("filler"), href: address({ entity: name }), "data-key": key, "aria-label": told };
     labels.append(svg("a", attributes, svg("title", {}, told), text));
   }
 
   drawRole({ group, sign, start, y }, { fan }) {
     const arrow = fan && group.role === "tail" ? "←" : "→";
-    const words = fan && group.role === "tail" ? [arrow, group.relation] : [group.relation, arrow];
+    const relation = relationCalled(group.relation);
+    const words = fan && group.role === "tail" ? [arrow, relation] : [relation, arrow];
     const { question } = this.data;
     const asked = question && question.relation === group.relation && question.role === group.role;
     const ask = () => this.onAsk(group.relation, group.role);
-    const ends = group.role === "head" ? [this.data.entity, "?"] : ["?", this.data.entity];
-    const told = `Ask: ${ends[0]} ${group.relation} ${ends[1]}`;
+    const itself = called(this.data.entity ?? "");
+    const ends = group.role === "head" ? [itself, "?"] : ["?", itself];
+    const told = `Ask: ${ends[0]} ${relation} ${ends[1]}`;
     const text = svg("text", { x: start, y, dy: "0.38em", "text-anchor": sign > 0 ? "start" : "end" });
     text.append(this.fit(words.join(" "), (sign > 0 ? this.width - start : start) - 4));
     const attributes = { class: asked ? "role asked" : "role", "data-key": group.key, "aria-label": told };
@@ -129,7 +145,7 @@ export class Star {
     const text = svg("text", { x: start, y, dy: "0.32em", "text-anchor": sign > 0 ? "start" : "end" });
     text.append(group.shown.length ? `${count(group.hidden)} more` : count(group.hidden, "fact"));
     if (this.opened.has(group.key)) return svg("g", { class: "more" }, text); // there is no room for these
-    const told = `Show the other facts of ${group.relation}`;
+    const told = `Show the other facts of ${relationCalled(group.relation)}`;
     const open = () => {
       this.opened.add(group.key);
       this.draw();

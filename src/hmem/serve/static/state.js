@@ -1,4 +1,4 @@
-// What the reader looks at, kept in the address: /?entity=…&relation=…&direction=…&answer=…
+// What the reader looks at, kept in the address: /?entity=…&relation=…&direction=…&answer=…, or /?kind=…
 // Without a relation the question is "what is missing?". Back and forward work because the browser keeps addresses.
 
 import { address } from "./dom.js";
@@ -8,6 +8,7 @@ export function viewOf(search) {
   const query = new URLSearchParams(search);
   const relation = query.get("relation") || null;
   return {
+    kind: query.get("entity") ? null : query.get("kind") || null, // whose entities are listed
     entity: query.get("entity") || null,
     relation,
     direction: relation ? (query.get("direction") === "head" ? "head" : "tail") : null, // which end is asked for
@@ -30,7 +31,7 @@ export class Views {
 
   /** Go somewhere; one step back returns. */
   go(view) {
-    const there = { relation: null, direction: null, answer: null, ...view };
+    const there = { kind: null, relation: null, direction: null, answer: null, ...view };
     if (address(there) !== address(this.current)) history.pushState(null, "", address(there));
     this.become(there);
   }
@@ -38,6 +39,12 @@ export class Views {
   /** Open or close the reasons of an answer: kept in the address, but not a step to go back. */
   openAnswer(answer) {
     this.current = { ...this.current, answer: this.current.relation ? answer : null };
+    history.replaceState(null, "", address(this.current));
+  }
+
+  /** The entity is the same under another name: its id. */
+  rename(entity) {
+    this.current = { ...this.current, entity };
     history.replaceState(null, "", address(this.current));
   }
 
