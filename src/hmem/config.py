@@ -124,8 +124,9 @@ class TrainingConfig:
     link_withholding: float | None = 0.0  # how often every edge between the two entities is withheld; or none
     identity_dropout: float = 0.0  # how often e_i is zeroed, as it is for an unseen entity
     weight_decay: float = 0.0
+    counting: float | None = 0.0  # how much of it is added to the scores of the trained model; or none
     fit_absence: bool = False  # in the end, shift the null slots to what suits the validation facts
-    validate_every: float | None = 5  # epochs; or none
+    validate_every: float | None = 5.0  # epochs; or none
     patience: int | None = 5  # validations without a better MRR before stopping; none never stops early
     validation_queries: int | None = 5000  # a fixed sample keeps validation cheap; none takes them all
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"  # of matrix products on CUDA
@@ -137,7 +138,7 @@ class TrainingConfig:
         _require(
             self, lambda value: value > 0, "be positive", "learning_rate", "exact_rate", "minutes", "validate_every"
         )
-        _require(self, lambda value: value >= 0, "be 0 or more", "weight_decay", "seed")
+        _require(self, lambda value: value >= 0, "be 0 or more", "weight_decay", "seed", "counting")
         shares = ("label_smoothing", "memory_dropout", "retrieved_dropout", "neighbor_dropout")
         _require(self, lambda share: 0 <= share < 1, "lie in [0, 1)", *shares)
         _require(self, lambda share: 0 <= share <= 1, "lie in [0, 1]", "identity_dropout", "link_withholding")

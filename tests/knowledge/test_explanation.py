@@ -1,12 +1,21 @@
 import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from hmem.errors import ConfigError, EmptyNeighborhoodError
+from hmem.evaluation.baselines import SMOOTHING
+from hmem.evaluation.joined import LEAST
+from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Direction
 from hmem.knowledge.store.records import Names3
-from tests.knowledge.conftest import MakeBase
-from tests.knowledge.living import EXPLICIT, MODELS, UNSEEN, UNTRAINED, every_score, same, stored_facts
+from hmem.model.checkpoint import load, save
+from hmem.runs.fit import with_counting as with_weight
+from tests.knowledge.conftest import MakeBase, ModelFolder
+from tests.knowledge.living import EXPLICIT, MODELS, TOY_FACTS, UNSEEN, UNTRAINED, every_score, same, stored_facts
 
 NEW, OTHER, LONELY = UNSEEN
 FACTS: list[Names3] = [
@@ -43,6 +52,48 @@ def test_contributions_sum_to_the_score(make_base: MakeBase, name: str, directio
         assert why.total == pytest.approx(math.exp(score) if name in exact else score, rel=1e-4, abs=1e-5)
         assert math.fsum(line.contribution for line in why) == pytest.approx(why.total, rel=1e-4, abs=1e-5)
         assert (why.fact, why.stored, why.probability) == (fact, fact in kb, None)
+
+
+@pytest.fixture
+def with_counting(tmp_path: Path, model_folder: ModelFolder) -> Iterator[Callable[[str], KnowledgeBase]]:
+    """A base whose model is joined by counting, with a weight of 2."""
+    with ExitStack() as opened:
+
+        def make(name: str) -> KnowledgeBase:
+            saved, folder = load(model_folder(name)), tmp_path / f"counted-{name}"
+            save(folder, replace(saved, config=with_weight(saved.config, 2.0)))
+            kb = KnowledgeBase.create(tmp_path / f"counted-{name}.kb", model=folder, facts=TOY_FACTS)
+            return opened.enter_context(kb)
+
+        yield make
+
+
+@pytest.mark.parametrize("name", ["recall", "tpr"])
+def test_counting_has_a_line_of_its_own(
+    make_base: MakeBase, with_counting: Callable[[str], KnowledgeBase], name: str
+) -> None:
+    kb, network = with_counting(name), make_base(name)
+    for base in (kb, network):
+        base.add_many(FACTS)
+    for fact in ASKED:
+        why, alone = kb.explain(*fact), network.explain(*fact)
+        (counted,) = (line for line in why if line.kind == "counted")
+        assert [line for line in why if line is not counted] == list(alone)
+        assert why.score == pytest.approx(kb.score(*fact), abs=1e-5)
+        assert why.total is not None
+        assert math.fsum(line.contribution for line in why) == pytest.approx(why.total, rel=1e-4, abs=1e-5)
+        share = 0.0 if counted.counts is None else counted.counts[0] / (counted.counts[1] + SMOOTHING)
+        assert why.score - alone.score == pytest.approx(2 * math.log(share + LEAST), abs=0.02)  # but for ties
+        assert all(each in kb for each in counted.facts)
+        assert ("counting, which finds no" in counted.text) == (counted.counts is None)
+
+
+def test_what_is_counted_is_said_in_words(with_counting: Callable[[str], KnowledgeBase]) -> None:
+    why = with_counting("recall").explain("fox.n.01", "similar_to", "dog.n.01")
+    (counted,) = (line for line in why if line.kind == "counted")
+    assert counted.counts is not None
+    together, of = counted.counts
+    assert counted.text.endswith(f" ({together} of {of} with such a fact have the answer)")
 
 
 @every_model

@@ -11,6 +11,8 @@ import torch
 
 import hmem
 from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
+from hmem.evaluation.joined import WEIGHTS
+from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import Dataset
 from hmem.model.checkpoint import FILES
 from hmem.model.presets import preset as settings_of
@@ -124,6 +126,30 @@ def test_an_interrupted_run_goes_on(toy: Dataset, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="overwrite=True"):
         hmem.fit(toy, "recall", settings=SMALL, out=out)
     assert hmem.fit(toy, "recall", settings=SMALL, out=out, overwrite=True).dataset == "toy"
+
+
+def test_counting_is_part_of_a_model_that_knows_less(tmp_path: Path) -> None:
+    """Who works at the same firm lives in the same town; one step of training is not enough to learn that."""
+    people = [f"person {each}" for each in range(200)]
+    facts = [(each, "works at", f"firm {place % 6}") for place, each in enumerate(people)]
+    facts += [(each, "lives in", f"town {place % 6}") for place, each in enumerate(people)]
+    data = tmp_path / "staff.tsv"
+    data.write_text(
+        "".join("\t".join(fact) + "\n" for fact in [*facts, *((*each[:2], each[2] + "b") for each in facts)])
+    )
+    small = {**SMALL, "training": {"epochs": 1, "counting": None}}
+    model = hmem.fit(data, "tpr-inf", settings=small, out=tmp_path / "m")
+    assert model.config.training.counting in WEIGHTS
+    choice = model.metrics["counting"]
+    assert choice["joined"] >= choice["counts"] > choice["model"]
+    measured = model.metrics["reports"][0]["protocols"]["all"][MRR]
+    assert measured == pytest.approx(choice["joined"])  # there are few validation questions, so that all were asked
+    loaded = hmem.load(tmp_path / "m")
+    assert loaded.config.training.counting == model.config.training.counting
+    assert hmem.evaluate(loaded, data, split="valid").protocols["all"][MRR] == pytest.approx(measured)
+    pure = hmem.fit(data, "tpr-inf", settings={**SMALL, "training": {"epochs": 1}})
+    assert (pure.config.training.counting, "counting" in pure.metrics) == (0.0, False)
+    assert pure.metrics["reports"][0]["protocols"]["all"][MRR] == pytest.approx(choice["model"])
 
 
 def test_what_is_about_a_folder_needs_one(toy: Dataset) -> None:

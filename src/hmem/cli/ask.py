@@ -275,7 +275,8 @@ def _show_removals(found: "Reasons") -> None:
 
 def _because(each: "Reason", labels: "Labels") -> str:
     """The stored facts of a line; those of a path one below the other."""
-    return "\n  and ".join(" ".join(map(output.cell, labels.fact(*fact))) for fact in each.facts) or each.text
+    facts = "\n  and ".join(" ".join(map(output.cell, labels.fact(*fact))) for fact in each.facts) or each.text
+    return f"{facts}\n  {each.counted}" if each.counted else facts
 
 
 def _title(found: "Reasons") -> str:

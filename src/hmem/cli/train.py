@@ -11,6 +11,7 @@ from hmem.errors import ConfigError, InterruptedRunError
 
 if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
+    from hmem.evaluation.joined import Choice
     from hmem.runs.callbacks import Callback
     from hmem.runs.fit import Trained
 
@@ -131,6 +132,8 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
         )
     if json_path == "-":
         return
+    if trained.counting is not None:
+        output.say(_counting_line(trained.counting))
     if trained.calibration is not None:
         output.say(_calibration_line(trained.calibration))
     output.say(f"{out}: trained {outcome.epochs:.1f} epochs in {outcome.seconds:.0f} s ({outcome.stopped}).")
@@ -138,6 +141,16 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
         output.say(f"{from_kb} uses it from now on.")
     elif trained.report is not None:
         output.console().print(f"Next: hmem evaluate {out}", style="dim", highlight=False)
+
+
+def _counting_line(choice: "Choice") -> str:
+    """Whether counting is part of the model, and what that was decided by."""
+    model, joined, counts = (output.decimal(each) for each in (choice.model, choice.joined, choice.counts))
+    if choice.weight:
+        said = f"Counting is joined with a weight of {choice.weight:g}: valid MRR {joined}, {model} without it"
+    else:
+        said = f"Counting is not joined, since it adds too little: valid MRR {model} without it, {joined} with it"
+    return f"{said}, {counts} by counting alone."
 
 
 def _calibration_line(calibration: "Calibration") -> str:

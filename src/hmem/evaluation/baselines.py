@@ -71,20 +71,6 @@ class Counts:
             row[:] = np.maximum(row, other) + np.float32(TIE) * np.minimum(row, other)
         return torch.from_numpy(rows)
 
-    def premises(self, entity: int, role: int, answer: int) -> list[Premise]:
-        """What speaks for an answer, from both ends and the most convincing first."""
-        found = []
-        ends = (entity, role, answer), (answer, self._mirror(role), entity)
-        for asked, asked_role, filler in ends:
-            haves = self.training.answers(filler, self._mirror(asked_role))
-            for premise in self._premises_of(asked).tolist():
-                holds = np.isin(self._owners[self._owners_from[premise] : self._owners_from[premise + 1]], haves)
-                premise_role, premise_filler = divmod(int(self._features[premise]), self.graph.num_entities)
-                if holds.any() and (premise_role, premise_filler) != (asked_role, filler):
-                    together, of = int(holds.sum()), int(self._counts[premise])
-                    found.append(Premise(asked, premise_role, premise_filler, together, of))
-        return sorted(found, key=lambda each: -each.together / (each.of + SMOOTHING))
-
     def _of_entity(self, entity: int, role: int) -> list[tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]]:
         """Answers and P of each by the premises that the entity has."""
         premises = self._premises_of(entity)
@@ -148,6 +134,25 @@ class Counts:
         place = np.minimum(np.searchsorted(self._features, wanted), max(0, len(self._features) - 1))
         has = self._features[place] == wanted if len(self._features) else np.zeros(len(wanted), dtype=bool)
         return place[has], has
+
+
+def premises(training: Neighborhoods, graph: Neighborhoods, entity: int, role: int, answer: int) -> list[Premise]:
+    """What speaks for an answer where facts are counted in `training`, from both ends and the most convincing first."""
+    found = []
+    mirror = int(mirror_role(np.array(role), graph.num_relations))
+    for asked, asked_role, filler in ((entity, role, answer), (answer, mirror, entity)):
+        haves = training.answers(filler, int(mirror_role(np.array(asked_role), graph.num_relations)))
+        roles, fillers = graph.edges_of(asked)
+        others = (roles != asked_role) | (fillers != filler)
+        turned = mirror_role(roles[others], graph.num_relations)
+        for back, own_role, own in zip(
+            *(each.tolist() for each in (turned, roles[others], fillers[others])), strict=True
+        ):
+            holders = training.answers(own, back)
+            together = len(np.intersect1d(holders, haves))
+            if together and len(holders) > 1:
+                found.append(Premise(asked, own_role, own, together, len(holders)))
+    return sorted(found, key=lambda each: -each.together / (each.of + SMOOTHING))
 
 
 def _grouped(

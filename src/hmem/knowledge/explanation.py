@@ -5,6 +5,9 @@ what was copied from stored facts, what was reached through neighbors in several
 gave (`dense`). Without it, it is the score −τ‖e_o − e_x‖² itself: what each stored fact adds to the match, what
 completing the memory adds, and the part that no fact decides (`rest`).
 
+Where counting is joined (`hmem.evaluation.joined`), `counted` is what it adds to that share or score, with the fact
+that says most of all: so many entities have it, and so many of these have the answer as well.
+
 A network that passes messages is asked again without a fact, or without those of a walk: a contribution is by how much
 the answer's share falls (`knowledge.counterfactual`). These do not sum to anything, and `Reasons.total` is None.
 
@@ -20,6 +23,7 @@ import numpy as np
 import torch
 
 from hmem.errors import EmptyNeighborhoodError, shown
+from hmem.evaluation.baselines import Premise, premises
 from hmem.knowledge.counterfactual import Walk, ranked_without, tried
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Table, cell
@@ -35,12 +39,13 @@ from hmem.model.query import Query
 class Reason:
     """One line of an explanation."""
 
-    kind: str  # "fact", "path", "completion", "usual", "dense", "rest"
+    kind: str  # "fact", "path", "completion", "usual", "dense", "rest", "counted"
     facts: tuple[Names3, ...]  # the stored facts it rests on: one, those along a path, or none in particular
     contribution: float
     weight: float | None = None  # how strongly the fact stands in the memory
     match: float | None = None  # what it adds to the dense score, where that is not the contribution itself
     without: float | None = None  # the probability of the answer without these facts, where it was asked again
+    counts: tuple[int, int] | None = None  # how many have the answer of how many that have the fact of a counted line
 
     @property
     def text(self) -> str:
@@ -51,7 +56,17 @@ class Reason:
             "dense": "the memory as a whole",
             "rest": "distance that no fact decides",
         }
-        return said.get(self.kind) or ", ".join(" ".join(fact) for fact in self.facts)
+        if self.kind == "counted" and self.counts is None:
+            return "counting, which finds no fact that speaks for it"
+        facts = ", ".join(" ".join(fact) for fact in self.facts)
+        return said.get(self.kind) or (facts if self.counts is None else f"{facts} ({self.counted})")
+
+    @property
+    def counted(self) -> str:
+        """What was counted, in words."""
+        return (
+            "" if self.counts is None else f"{self.counts[0]:,} of {self.counts[1]:,} with such a fact have the answer"
+        )
 
 
 class Reasons(Table[Reason]):
@@ -91,6 +106,15 @@ class Reasons(Table[Reason]):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Apart:
+    """The score of a network with memories taken apart, and the best of what counting adds to it."""
+
+    parts: Explanation
+    log_p: float  # with counting
+    premise: Premise | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Removed:
     """An answer asked for again without some facts each time."""
 
@@ -100,9 +124,7 @@ class Removed:
     without: Ranked  # the answer, each time
 
 
-def explain_answer(
-    predictor: Predictor, entity: int, role: int, answer: int
-) -> tuple[Explanation | Removed, Ranked, bool]:
+def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) -> tuple[Apart | Removed, Ranked, bool]:
     """Take one score apart, with the fact left out of the graph if it is stored; the answer judged; whether it is."""
     live, fact = predictor.live, predictor.fact(entity, role, answer)
     stored = live.graph.contains(*fact)
@@ -113,7 +135,9 @@ def explain_answer(
             raise _nothing_speaks_for(predictor, entity, answer, stored)
         if isinstance(model, HMem):
             index, vectors = predictor.index()
-            return explain(model, index, entity, role, answer, vectors), judged, stored
+            parts = explain(model, index, entity, role, answer, vectors)
+            counted = premises(live.graph, live.graph, entity, role, answer) if predictor.counting else []
+            return Apart(parts, float(judged.log_p[0]), *counted[:1]), judged, stored
         walks = tried(live.graph, entity, answer)
         without = ranked_without(predictor, entity, role, answer, walks)
         return Removed(float(judged.scores[0]), float(judged.log_p[0]), walks, without), judged, stored
@@ -150,9 +174,12 @@ def reasons_by_removal(predictor: Predictor, parts: Removed, without: Sequence[f
     return sorted(lines, key=lambda line: (-line.contribution, len(line.facts)))
 
 
-def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Reason]:
-    """The lines of an explanation, the strongest first and those that speak of no single fact last."""
-    model = predictor.model
+def reasons_of(predictor: Predictor, entity: int, apart: Apart, score: float) -> tuple[list[Reason], float]:
+    """The lines of an explanation, the strongest first and those that speak of no single fact last; and their sum.
+
+    `score` is that of the network and of counting together.
+    """
+    model, parts = predictor.model, apart.parts
     assert isinstance(model, HMem)
     is_exact = model.exact is not None
     columns = (parts.roles, parts.fillers, parts.weights, parts.matches, parts.copied)
@@ -180,7 +207,14 @@ def reasons_of(predictor: Predictor, entity: int, parts: Explanation) -> list[Re
         lines.append(Reason(kind="dense", facts=(), contribution=parts.dense_share, match=parts.dense_score))
     else:
         lines.append(Reason(kind="rest", facts=(), contribution=parts.rest))
-    return lines
+    total = math.exp(parts.score) if is_exact else parts.score
+    if not predictor.counting:
+        return lines, total
+    joined, premise = math.exp(apart.log_p) if is_exact else score, apart.premise
+    facts = () if premise is None else (predictor.named(*premise[:3]),)
+    counts = None if premise is None else (premise.together, premise.of)
+    counted = Reason(kind="counted", facts=facts, contribution=joined - total, counts=counts)
+    return [counted, *lines], joined
 
 
 @torch.inference_mode()

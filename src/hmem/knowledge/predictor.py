@@ -11,7 +11,8 @@ model has the exact channel it is `log_alone`: what the facts and paths that spe
 that is more, so that an answer becomes no less likely because others come. Calibration turns log_p into a probability,
 and first answers by steps of their own.
 
-A model of no graph in particular is joined by counting, which knows this one.
+A model of no graph in particular is joined by counting, which knows this one; so is a model of this graph where that
+helped on its validation facts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,9 +60,9 @@ class Ranked:
 class Predictor:
     """A model, the facts of this moment and a vector for every entity in them; used through a `Session`."""
 
-    def __init__(self, model: Network, live: LiveGraph, *, is_counted: bool = False) -> None:
-        """With `is_counted` what counting says is added to the scores (`hmem.knowledge.counted`)."""
-        self.model, self.live, self.is_counted = model.eval(), live, is_counted
+    def __init__(self, model: Network, live: LiveGraph, *, counting: float = 0.0) -> None:
+        """What counting says is added to the scores, times `counting` (`hmem.knowledge.counted`)."""
+        self.model, self.live, self.counting = model.eval(), live, counting
         self.vectors = LiveVectors(model, live) if isinstance(model, HMem) else None
         self.links = LiveLinks(live, model.device) if isinstance(model, Propagation) else None
 
@@ -141,7 +142,7 @@ class Predictor:
             query = Query(*(torch.from_numpy(part[rows].astype(np.int64)).to(index.device) for part in columns))
             with torch.inference_mode():
                 scores, log_alone = self.model.scores_and_log_alone(query, index, vectors)
-                if self.is_counted:
+                if self.counting:
                     without = [NO_TARGET] * len(scores) if targets is None else targets[rows].tolist()
                     asked = zip(scores, entities[rows].tolist(), roles[rows].tolist(), without, strict=True)
                     for row, entity, role, target in asked:
@@ -154,9 +155,9 @@ class Predictor:
         self, row: Float[Tensor, " W"], entity: int, role: int, without: Iterable[tuple[int, int, int]] = ()
     ) -> None:
         """Add to the scores of a question what counting says, without some facts."""
-        if self.is_counted:
+        if self.counting:
             with hidden(self.live.graph, without):
-                row += log_counts(self.live.graph, entity, role, row)
+                row += self.counting * log_counts(self.live.graph, entity, role, row)
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
@@ -323,7 +324,7 @@ class Predictor:
 
     def _total(self, row: Float[Tensor, " W"]) -> float:
         """What to take from a score to have log_p."""
-        if self.model.exact is not None:
+        if self.model.exact is not None and not self.counting:
             return 0.0
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0

@@ -77,6 +77,8 @@ class Retraining:
         before, data = self.before, f"{self.path}@{self.moment}"
         if preset is None and before is not None:
             preset, base = before.preset, to_dict(before.config)
+            if before.metrics.get("counting"):  # its weight was chosen by facts of that time
+                base["training"]["counting"] = None
         else:
             preset = preset or DEFAULT
             base = settings_of(preset)

@@ -73,7 +73,8 @@ class Session:
         is_open = saved.model.takes_new_relations
         self.live = LiveGraph(store, saved.vocab, takes_new_relations=is_open, evidence=evidence)
         belongs_to_no_graph = len(saved.vocab.relations) == 0
-        self.predictor = Predictor(saved.model, self.live, is_counted=belongs_to_no_graph)
+        counting = 1.0 if belongs_to_no_graph else saved.config.training.counting or 0.0
+        self.predictor = Predictor(saved.model, self.live, counting=counting)
         self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
         self._calibration = None if calibration is None else Calibration.from_dict(calibration)
@@ -206,12 +207,11 @@ class Session:
         if isinstance(parts, Removed):
             reasons = reasons_by_removal(self.predictor, parts, self._left(entity, role, stored, parts))
         else:
-            reasons = reasons_of(self.predictor, entity, parts)
-            total = float(np.exp(parts.score)) if self.predictor.model.exact is not None else parts.score
+            reasons, total = reasons_of(self.predictor, entity, parts, float(judged.scores[0]))
         return Reasons(
             reasons,
             fact=self.predictor.named(entity, role, answer),
-            score=parts.score,
+            score=float(judged.scores[0]),
             total=total,
             probability=self._probabilities(np.array([entity]), np.array([role]), judged)[0][0],
             stored=stored,

@@ -18,7 +18,7 @@ ASSEMBLED: dict[str, Any] = {"stiffness": math.inf}
 
 # A question costs a pass over the graph, so that a batch has few of them. The rest is chosen for each graph.
 PROPAGATED: dict[str, Any] = {
-    **dict.fromkeys(("epochs", "validate_every", "link_withholding", "neighbor_dropout")),
+    **dict.fromkeys(("epochs", "validate_every", "link_withholding", "neighbor_dropout", "counting")),
     "batch_size": 32,
     "learning_rate": 3e-3,
     "weight_decay": 1e-4,
@@ -57,7 +57,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "own_bias": True,
             "identity": False,
         },
-        "training": {"link_withholding": 0.5, "fit_absence": True},
+        "training": {"link_withholding": 0.5, "fit_absence": True, "counting": None},
     },
     # Messages along the facts, from the asked entity: no vector for any entity, only for roles.
     "propagate": {"propagation": {"roles": "learned"}, "training": PROPAGATED},

@@ -10,7 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from hmem.errors import ConfigError, DataError, Hint
+from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.evaluate import Scorer
+from hmem.evaluation.joined import Joined
 from hmem.evaluation.protocol import PROTOCOLS, Protocol
 from hmem.evaluation.queries import queries_of
 from hmem.evaluation.report import Report, report
@@ -54,7 +56,7 @@ def evaluate(
     if not isinstance(model, Model):
         name = name or type(model).__name__
         return report(model, dataset, model=name, split=split, graph=graph, protocols=protocols)
-    scorer: Scorer = scorer_of(model, dataset, graph)
+    scorer = scorer_of(model, dataset, graph)
     if progress is not None and isinstance(model.model, Propagation):
         asked = queries_of(dataset, split, graph)
         scorer = _Watched(scorer, len(np.unique(asked.entities * dataset.num_roles + asked.roles)), progress)
@@ -91,8 +93,17 @@ class _Watched:
         return torch.cat(rows)
 
 
-def scorer_of(model: Model, dataset: Dataset, graph: GraphName = "train") -> ModelScorer:
-    """The model with the facts of a dataset in its memories, whether or not it was trained on this dataset."""
+def scorer_of(model: Model, dataset: Dataset, graph: GraphName = "train") -> Scorer:
+    """The model with the facts of a dataset in its memories, whether or not it was trained on this dataset.
+
+    Counting is joined as the model's settings say.
+    """
+    network = _network_on(model, dataset, graph)
+    weight = model.config.training.counting
+    return Joined(network, make_baseline("counts", dataset, graph), weight) if weight else network
+
+
+def _network_on(model: Model, dataset: Dataset, graph: GraphName) -> ModelScorer:
     index = FrozenIndex(dataset.inference_graph(graph), model.model.device)
     if dataset.vocab == model.vocab:
         return ModelScorer(model.model, index)

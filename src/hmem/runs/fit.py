@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ import numpy as np
 
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.errors import ConfigError, Hint, InterruptedRunError
+from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.calibration import Calibration, calibrate
-from hmem.evaluation.evaluate import Validator
+from hmem.evaluation.evaluate import Scorer, Validator
+from hmem.evaluation.joined import Choice, Joined, chosen_weight
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import Dataset
 from hmem.graph.fact_keys import FactKeys, fact_keys
@@ -85,6 +87,7 @@ class Trained:
     outcome: Outcome
     report: Report | None  # on the validation facts; None without any
     calibration: Calibration | None
+    counting: Choice | None = None  # how much counting is worth, where that was left open
 
 
 def fit(
@@ -212,7 +215,7 @@ def carry_out(
             )
         trained = _trained(plan, outcome)
         if measure and validator is not None:
-            trained = measured(trained, ModelScorer(outcome.model, validator.graph))
+            trained = measured(trained, validator)
         if folder is not None:
             folder.finish(trained.model)
     except BaseException as error:
@@ -248,15 +251,34 @@ def _trained(plan: Plan, outcome: Outcome) -> Trained:
     return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=None, calibration=None)
 
 
-def measured(trained: Trained, scorer: ModelScorer) -> Trained:
-    """The same with what the validation facts say of the model."""
+def measured(trained: Trained, validator: Validator) -> Trained:
+    """The same with what the validation facts say of the model; some of their questions say how much counting is worth.
+
+    That is found in the end and not in each validation, so that a GPU does not wait for it.
+    """
     model, dataset = trained.model, trained.dataset
+    scorer, choice = ModelScorer(model.model, validator.graph), None
+    weight = model.config.training.counting
+    if weight != 0:
+        counts = make_baseline("counts", dataset, "train")
+        if weight is None:
+            choice = chosen_weight(scorer, counts, dataset, validator.queries)
+            weight = choice.weight
+            model = replace(model, config=with_counting(model.config, weight))
+    joined: Scorer = Joined(scorer, counts, weight) if weight else scorer
     made = report(
-        scorer, dataset, model=model.preset, split="valid", settings=model.settings, seed=model.config.training.seed,
+        joined, dataset, model=model.preset, split="valid", settings=model.settings, seed=model.config.training.seed,
         extra=model.metrics["training"],
     )  # fmt: skip
     is_slow = isinstance(model.model, Propagation) and model.model.device.type == "cpu"
-    calibration = calibrate(scorer, dataset, **(FEWER if is_slow else {}))
+    calibration = calibrate(joined, dataset, **(FEWER if is_slow else {}))
     metrics = {**model.metrics, "reports": [made.to_dict()]}
+    metrics |= {} if choice is None else {"counting": asdict(choice)}
     metrics |= {} if calibration is None else {"calibration": calibration.to_dict()}
-    return replace(trained, model=replace(model, metrics=metrics), report=made, calibration=calibration)
+    model = replace(model, metrics=metrics)
+    return replace(trained, model=model, report=made, calibration=calibration, counting=choice)
+
+
+def with_counting(config: Config, weight: float | None) -> Config:
+    """The settings with another weight of counting; none where it is to be chosen."""
+    return replace(config, training=replace(config.training, counting=weight))

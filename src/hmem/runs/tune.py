@@ -25,11 +25,10 @@ import torch
 
 from hmem.config import Config, from_dict, merge, to_dict
 from hmem.errors import ConfigError, Hint, HMemError, InterruptedRunError
+from hmem.evaluation.evaluate import Validator
 from hmem.evaluation.metrics import MRR
-from hmem.model.build import ModelScorer
 from hmem.model.checkpoint import Model
 from hmem.model.checkpoint import load as load_model
-from hmem.model.index import FrozenIndex
 from hmem.runs.callbacks import Callback
 from hmem.runs.device import resolve_device
 from hmem.runs.dotted import flat, nested, to_toml
@@ -234,9 +233,9 @@ class _Tuning:
                 model=model.model, best=None, epochs=cost["epochs"], seconds=cost["training_seconds"],
                 stopped=cost["stopped"],
             )  # fmt: skip
-            scorer = ModelScorer(model.model, FrozenIndex(dataset.inference_graph("train"), self.device))
             trained = Trained(model=model, dataset=dataset, outcome=outcome, report=None, calibration=None)
-            model = measured(trained, scorer).model
+            validator = Validator(dataset, self.plan.config.training.validation_queries, self.device)
+            model = measured(trained, validator).model
             kept.finish(model)
         shutil.rmtree(self.out / TRIAL, ignore_errors=True)
         best = max((each for each in tried if each.is_finished), key=lambda each: (each.mrr or 0.0, each.number))

@@ -136,7 +136,8 @@ class ReasonOut(Out):
     kind: Annotated[
         str,
         Field(
-            description="What it rests on: fact, path, completion, usual, dense, rest; others for the lines left out."
+            description="What it rests on: fact, path, completion, usual, dense, rest, counted; others for those "
+            "left out."
         ),
     ]
     text: str
@@ -146,6 +147,9 @@ class ReasonOut(Out):
         float, Field(description="They sum to `total`; where there is none, how much the answer's share falls without.")
     ]
     without: Annotated[float | None, Field(description="The probability of the answer without these facts.")]
+    counts: Annotated[
+        tuple[int, int] | None, Field(description="How many have the answer, of how many that have the counted fact.")
+    ]
     share: Annotated[float, Field(description="Its part of all contributions, by size: from 0 to 1.")]
 
 

@@ -70,7 +70,7 @@ function why(row, explained, { isSum, main }) {
 function reasonLine(entity, line) {
   const bar = el("span", { class: "fill" });
   bar.style.setProperty("width", `${Math.max(1.5, 100 * line.size)}%`);
-  const what = !line.facts.length
+  const what = !line.facts.length || line.kind === "counted"
     ? el("span", { class: "fact plain" }, SAID[line.kind] ?? line.text)
     : line.kind === "path" ? chainLine(entity, line.facts) : factLine(line.facts[0], entity);
   const hasWeight = line.weight !== null && line.weight !== undefined;
