@@ -56,6 +56,15 @@ def test_what_is_a_database(base: Path, tmp_path: Path) -> None:
     store.close()
 
 
+def test_no_output_takes_a_name_that_sqlite_would_take_for_its_own(base: Path) -> None:
+    for suffix in ("-journal", "-wal", "-shm"):
+        path = base.with_name(f"zoo.kb{suffix}")
+        assert not path.exists()
+        with pytest.raises(StoreError, match="a file that SQLite keeps beside a database"):
+            sqlite_files.refuse_to_replace(path)
+        sqlite_files.refuse_to_replace(base.with_name(f"other.kb{suffix}"))
+
+
 def test_a_database_that_is_open_is_not_opened_to_look_at_it(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> io.FileIO:
         raise AssertionError(f"{path} was opened")

@@ -203,9 +203,10 @@ def _is_beside_registered(file: FileId) -> bool:
 
 
 def _is_beside_database(path: Path) -> bool:
+    """Whether SQLite keeps such a file beside a database, or would: what it finds there it takes for its own."""
     file = file_id(path)
-    if file is None or _is_beside_registered(file):
-        return file is not None
+    if file is not None and _is_beside_registered(file):
+        return True
     suffix = next((suffix for suffix in BESIDE if path.name.endswith(suffix)), None)
     return suffix is not None and path.name != suffix and is_database(path.with_name(path.name.removesuffix(suffix)))
 

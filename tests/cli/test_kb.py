@@ -107,6 +107,8 @@ def test_info_says_when_the_model_is_gone_changed_or_not_calibrated(command: Com
     metrics.write_text(json.dumps(saved))
     rows = labels(command("kb", "info", zoo).out)
     assert rows["probabilities"] == "none: the model is not calibrated, so answers have scores only"
+    metrics.write_text(json.dumps({"calibration": [5]}))
+    assert "the calibration in metrics.json cannot be used" in " ".join(command("kb", "info", zoo).out.split())
     with Path("model/config.json").open("a") as file:
         file.write("\n")
     assert "has changed since" in " ".join(command("kb", "info", zoo).out.split())

@@ -1,6 +1,7 @@
 """Probabilities that mean what they say: the steps are the best monotone ones, and the error is measured honestly."""
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -250,8 +251,18 @@ def test_it_speaks_of_entities_about_as_large_as_those_of_training() -> None:
         {"slots": {"counted": {}}},
         {"slots": some_slots(filled={"coefficients": [1.0], "steps": {"log_p": [0.0], "probability": [0.5]}})},
         {"slots": some_slots(counted={"filled": [[0.0]], "others": [[0]], "share": [[0.5]], "base": [0.5]})},
+        {"slots": some_slots(counted=5)},
+        {"slots": some_slots(filled={"coefficients": [math.nan] * 4, "steps": {"log_p": [0.0], "probability": [0.5]}})},
+        {"steps": {"log_p": [-2.0, -1.0, 0.0], "probability": [0.1, math.nan, 0.2]}},
+        {"steps": {"log_p": [math.nan], "probability": [0.1]}},
+        {"steps": {"log_p": [10**400], "probability": [0.1]}},
         {"error": ...},
+        {"error": [0.1]},
+        {"questions": "many"},
+        {"top_error": math.inf},
+        {"lean": [math.nan]},
         {"most": ["many"]},
+        {"most": 5},
     ],
 )
 def test_what_is_not_a_calibration_is_refused(change: dict[str, Any]) -> None:

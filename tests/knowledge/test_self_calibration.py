@@ -76,9 +76,16 @@ def test_a_base_keeps_it_for_other_processes(tmp_path: Path, monkeypatch: pytest
         assert [row.names for row in kept] == [row.names for row in found]
         assert [row.probability for row in kept] == pytest.approx([row.probability for row in found], abs=1e-5)
     with KnowledgeBase.open(path) as kb:
-        kb.store.set_meta(calibration=kb.store.metas()["calibration"].replace('"form":1', '"form":0'))
-        with pytest.raises(AssertionError, match="counted again"):
-            kb.predict(fact.head, fact.relation)
+        note = kb.store.metas()["calibration"]
+        for other in (
+            "[" * 9_999,
+            "[]",
+            note.replace('"found":{', '"found":5,"was":{'),
+            note.replace('"form":1', '"form":0'),
+        ):
+            kb.store.set_meta(calibration=other)
+            with pytest.raises(AssertionError, match="counted again"):
+                kb.predict(fact.head, fact.relation)
 
 
 def test_a_base_that_was_opened_to_be_read_is_told_to_keep_it(tmp_path: Path) -> None:

@@ -3,9 +3,13 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from hmem.errors import CheckpointError
-from hmem.runs.folder import claimed, difference, read_run
+from hmem.model.weights import write_tensors
+from hmem.runs.folder import RunFolder, claimed, difference, read_run
+from hmem.sqlite_files import STATE
+from hmem.training.state import State
 
 
 def test_the_firstdifference_is_named() -> None:
@@ -21,6 +25,14 @@ def test_a_run_that_cannot_be_read(tmp_path: Path, text: str | None, message: st
         (tmp_path / "run.json").write_text(text)
     with pytest.raises(CheckpointError, match=rf"run\.json: {message}"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize("config", ["null", "[]", "5"])
+def test_a_run_without_settings_does_not_go_on(tmp_path: Path, config: str) -> None:
+    write_tensors(tmp_path / STATE, *State(weights={"a": torch.zeros(1)}).to_tensors())
+    (tmp_path / "run.json").write_text(f'{{"config": {config}}}')
+    with pytest.raises(CheckpointError, match=r"run\.json: expected an object as config"):
+        RunFolder(tmp_path).resume({"config": {}, "facts": ""})
 
 
 def test_a_claim_leaves_what_was_there(tmp_path: Path) -> None:

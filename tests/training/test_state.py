@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from hmem.errors import CheckpointError
 from hmem.model.hmem import HMem
 from hmem.model.weights import read_tensors, write_tensors
 from hmem.training.start import make_optimizer
@@ -119,3 +120,33 @@ def test_a_new_state_has_seen_nothing() -> None:
     state = State()
     assert (state.step, state.best_metric, state.best_weights, state.looks_without_gain) == (0, None, None, 0)
     assert math.isnan(state.loss)
+
+
+@pytest.mark.parametrize(
+    "state", ["x", "[]", '{"step": "x"}', '{"step": -1}', '{"step": 1e300}', '{"other": 1}', "[" * 100_000, None]
+)
+def test_counters_that_are_none_are_refused(state: str | None) -> None:
+    model, optimizer = trained()
+    tensors, metadata = State().captured(model, optimizer).to_tensors()
+    with pytest.raises(CheckpointError, match="not the state of a run"):
+        State.from_tensors(tensors, {} if state is None else {**metadata, "state": state})
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"weights/is_trained": None}, "other weights than the model"),
+        ({"weights/is_trained": torch.zeros(3)}, "other weights than the model"),
+        ({"best/is_trained": torch.zeros(3)}, "other weights than the model"),
+        ({"moments/99.step": torch.zeros([])}, "moments of no parameter"),
+        ({"moments/x": torch.zeros([])}, "moments of no parameter"),
+        ({"moments/0.exp_avg": torch.zeros(1, 1, 1)}, "moments of another shape"),
+        ({"moments/0.exp_avg": None}, "lacks some of its moments"),
+    ],
+)
+def test_what_belongs_to_another_model_is_refused(change: dict[str, torch.Tensor | None], reason: str) -> None:
+    model, optimizer = trained()
+    tensors, metadata = State().captured(model, optimizer).to_tensors()
+    lying = {name: value for name, value in (tensors | change).items() if value is not None}
+    with pytest.raises(CheckpointError, match=reason):
+        State.from_tensors(lying, metadata).restore(*trained(steps=0))

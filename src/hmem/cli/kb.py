@@ -171,6 +171,7 @@ def _times(store: "Store") -> dict[str, Any]:
 
 def _model(store: "Store") -> dict[str, Any] | None:
     """What `info` says about the model in use."""
+    from hmem.evaluation.calibration import Calibration
     from hmem.knowledge.model_link import ModelLink
 
     link = ModelLink.of(store)
@@ -178,19 +179,20 @@ def _model(store: "Store") -> dict[str, Any] | None:
         return None
     try:
         saved = link.load(store, "cpu")
+        found = saved.metrics.get("calibration")
+        calibration = None if found is None else Calibration.from_dict(found)
     except (StoreError, CheckpointError) as error:
         return {"folder": link.folder, "trouble": str(error)}
     changes = store.changes_since(link.trained_until, 0, 0)
-    calibration = saved.metrics.get("calibration") or {}
     return {
         "folder": link.folder,
         "preset": saved.preset,
         "dataset": saved.dataset,
         "entities": len(saved.vocab.entities),
         "relations": len(saved.vocab.relations),
-        "calibration_questions": calibration.get("questions"),
-        "calibration_error": calibration.get("error"),
-        "calibration_top_error": calibration.get("top_error"),
+        "calibration_questions": calibration and calibration.questions,
+        "calibration_error": calibration and calibration.error,
+        "calibration_top_error": calibration and calibration.top_error,
         "facts_since": len(changes.added),
         "removed_since": len(changes.removed),
         "new_entities": sum(name not in saved.vocab.entities for name in store.entity_names()),

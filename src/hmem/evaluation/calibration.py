@@ -136,15 +136,23 @@ class Calibration:
         try:
             if saved["method"] != "isotonic":
                 raise ValueError(f"method {saved['method']!r}")
+            numbers = {name: saved[name] for name in NUMBERS}
+            lean = Lean(*(float(each) for each in saved.get("lean", ())))
+            each = np.array([*lean, *(number or 0 for number in numbers.values())], dtype=np.float64)
+            if not np.isfinite(each).all() or not isinstance(saved["questions"], int):
+                raise ValueError(f"numbers that are none among {numbers} and {list(lean)}")
+            most = None if saved.get("most") is None else np.array(saved["most"], dtype=np.int64)
+            if most is not None and most.ndim != 1:
+                raise ValueError("the most facts of each role are no list")
             return cls(
                 steps=Steps.from_dict(saved["steps"]),
                 first_steps=None if saved.get("first_steps") is None else Steps.from_dict(saved["first_steps"]),
                 slots=None if saved.get("slots") is None else Slots.from_dict(saved["slots"]),
-                most=None if saved.get("most") is None else np.array(saved["most"], dtype=np.int64),
-                lean=Lean(*(float(each) for each in saved.get("lean", ()))),
-                **{name: saved[name] for name in NUMBERS},
+                most=most,
+                lean=lean,
+                **numbers,
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             problem = f"the calibration in metrics.json cannot be used ({error!r})"
             raise CheckpointError(problem, hint="remove it, and scores are shown instead") from error
 

@@ -30,7 +30,8 @@ class Steps:
         starts, values = (np.array(saved[name], dtype=np.float64) for name in ("log_p", "probability"))
         if starts.ndim != 1 or starts.shape != values.shape or not len(values):
             raise ValueError(f"{starts.size} steps with {values.size} values")
-        if (np.diff(starts) <= 0).any() or (np.diff(values) < 0).any() or not 0 <= values[0] <= values[-1] <= 1:
+        rise = (np.diff(starts) > 0).all() and (np.diff(values) >= 0).all() and not np.isnan(starts).any()
+        if not rise or not 0 <= values[0] <= values[-1] <= 1:  # also where a number is none
             raise ValueError("the steps do not rise from 0 to 1")
         return cls(starts=starts, values=values)
 

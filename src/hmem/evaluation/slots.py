@@ -104,16 +104,24 @@ class Slots:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "Slots":
-        parts = {name: np.array(part) for name, part in saved["counted"].items()}
-        counted = Counted(**parts)
+        kinds = {name: np.int64 if name == "others" else np.float64 for name in Counted._fields}
+        counted = Counted(**{name: np.array(saved["counted"][name], dtype=kind) for name, kind in kinds.items()})
         roles = len(counted.base)
-        if counted.filled.shape != (roles, BUCKETS) or counted.others.shape != counted.share.shape:
-            raise ValueError(f"counts of {roles} roles with shapes {counted.filled.shape}, {counted.others.shape}")
+        shapes = [part.shape for part in counted]
+        if shapes != [(roles, BUCKETS), (roles, min(KINDS, roles)), (roles, min(KINDS, roles)), (roles,)]:
+            raise ValueError(f"counts of {roles} roles with the shapes {shapes}")
+        if (
+            not all(np.isfinite(part).all() for part in counted)
+            or not ((counted.others >= 0) & (counted.others < roles)).all()
+        ):
+            raise ValueError("counts with numbers that are none")
         estimates = {
             name: Estimate(np.array(saved[name]["coefficients"], dtype=float), Steps.from_dict(saved[name]["steps"]))
             for name in ("filled", "empty")
         }
-        if any(each.coefficients.shape != (4,) for each in estimates.values()):
+        if any(
+            each.coefficients.shape != (4,) or not np.isfinite(each.coefficients).all() for each in estimates.values()
+        ):
             raise ValueError("an estimate has four coefficients")
         return cls(counted=counted, **estimates)
 

@@ -107,7 +107,7 @@ class SelfCalibration:
                     counted = count(graph)
                     found["slots"]["counted"] = {name: part.tolist() for name, part in counted._asdict().items()}
             self.found = None if found is None else Calibration.from_dict(found)
-        except (KeyError, TypeError, ValueError, HMemError):  # none, or of another time
+        except (KeyError, TypeError, ValueError, RecursionError, HMemError):  # none, or of another time
             return False
         self.facts, self.relations = note["facts"], note["relations"]
         return True

@@ -83,7 +83,10 @@ class RunFolder:
         if not self.is_interrupted:
             raise CheckpointError(f"no interrupted run to go on with (no {STATE})", path=self.path)
         before = read_run(self.path)
-        before["config"] = to_dict(from_dict(Config, before.get("config", {})))  # perhaps of an earlier version
+        settings = before.get("config", {})
+        if not isinstance(settings, dict):
+            raise CheckpointError("expected an object as config", path=self.path / RUN)
+        before["config"] = to_dict(from_dict(Config, settings))  # perhaps of an earlier version
         before.setdefault("facts", run["facts"])  # which earlier versions did not keep
         if before != {**run, "facts": before["facts"]}:
             raise ConfigError(
@@ -92,7 +95,11 @@ class RunFolder:
         if before != run:
             problem = f"the facts of {run['data']} are not those of the interrupted run"
             raise ConfigError(problem, path=self.path, hint=Hint(text="begin anew", option="overwrite"))
-        return State.from_tensors(*read_tensors(self.path / STATE))
+        try:
+            return State.from_tensors(*read_tensors(self.path / STATE))
+        except CheckpointError as error:
+            error.path = self.path / STATE
+            raise
 
     def log(self, now: Progress | Look) -> None:
         """Add a line; without room for it the run goes on."""

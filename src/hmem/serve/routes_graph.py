@@ -80,7 +80,7 @@ def _describe(now: Session) -> ModelOut:
         parameters=sum(parameter.numel() for parameter in saved.model.parameters()),
         entities=len(saved.vocab.entities),
         relations=len(saved.vocab.relations),
-        metrics=[_metrics(report) for report in reports if isinstance(report, dict)],
+        metrics=[found for report in reports if (found := _metrics(report)) is not None],
         calibration_error=calibration.get("error"),
         calibration_top_error=calibration.get("top_error"),
         trained_until=now.model_link.trained_until,
@@ -88,7 +88,11 @@ def _describe(now: Session) -> ModelOut:
     )
 
 
-def _metrics(report: dict[str, Any]) -> MetricsOut:
-    values = report.get("protocols", {}).get("all", {})
-    found = {name.replace("@", "_at_"): values.get(key) for name, key in ALIASES.items()}
-    return MetricsOut.model_validate({"split": report.get("split", ""), "graph": report.get("graph"), **found})
+def _metrics(report: Any) -> MetricsOut | None:
+    """A report as a model folder has it, or None for something else in its place."""
+    try:
+        values = report.get("protocols", {}).get("all", {})
+        found = {name.replace("@", "_at_"): values.get(key) for name, key in ALIASES.items()}
+        return MetricsOut.model_validate({"split": report.get("split", ""), "graph": report.get("graph"), **found})
+    except (AttributeError, ValueError):
+        return None

@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import dataclass, field
+from types import NoneType
 
 import torch
 from torch import Tensor
 
+from hmem.errors import CheckpointError
 from hmem.model.build import Network
 from hmem.model.weights import with_todays_names
 
@@ -50,12 +52,23 @@ class State:
         return self
 
     def restore(self, model: Network, optimizer: torch.optim.Optimizer) -> None:
+        """Put the weights and moments in their places; those of another model are a CheckpointError."""
+        for weights in (self.weights, self.best_weights):
+            if weights is not None and _shapes(weights) != _shapes(model.state_dict()):
+                raise CheckpointError("the state of the run has other weights than the model")
         model.load_state_dict(self.weights)
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
         per_parameter: dict[int, dict[str, Tensor]] = {}
         for key, value in self.moments.items():
-            position, name = key.split(".", 1)
+            position, _, name = key.partition(".")
+            if not position.isdecimal() or not (found := parameters[int(position) : int(position) + 1]):
+                raise CheckpointError(f"the state of the run has moments of no parameter ({key})")
+            if value.shape not in (found[0].shape, torch.Size([])) or not value.is_floating_point():
+                raise CheckpointError(f"the state of the run has moments of another shape ({key})")
             per_parameter.setdefault(int(position), {})[name] = value.clone()  # the optimizer writes into what it gets
         whole = optimizer.state_dict()
+        if any({*each} != MOMENTS for each in per_parameter.values()):
+            raise CheckpointError("the state of the run lacks some of its moments")
         optimizer.load_state_dict({**whole, "state": per_parameter})
 
     def to_tensors(self) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -72,13 +85,33 @@ class State:
             named = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
             return with_todays_names(named)
 
-        counters = {OLD_COUNTERS.get(name, name): value for name, value in json.loads(metadata["state"]).items()}
+        try:
+            counters = {OLD_COUNTERS.get(name, name): value for name, value in json.loads(metadata["state"]).items()}
+            wrong = [name for name, value in counters.items() if not isinstance(value, COUNTERS[name])]
+            if wrong or counters.get("step", 0) < 0:
+                raise ValueError(f"{', '.join(wrong) or 'step'} is none")
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise CheckpointError(f"not the state of a run ({error!r})") from error
         best = part("best/")
         return cls(**counters, best_weights=best or None, weights=part("weights/"), moments=part("moments/"))
 
 
-COUNTERS = ("step", "seconds", "loss", "best_metric", "last_metric", "looks_without_gain", "rate_left")
+COUNTERS: dict[str, tuple[type, ...]] = {
+    "step": (int,),
+    "seconds": (int, float),
+    "loss": (int, float),
+    "best_metric": (int, float, NoneType),
+    "last_metric": (int, float, NoneType),
+    "looks_without_gain": (int,),
+    "rate_left": (int, float),
+}
 OLD_COUNTERS = {"best_figure": "best_metric", "last_figure": "last_metric"}  # in states of earlier versions
+
+MOMENTS = {"step", "exp_avg", "exp_avg_sq"}  # that Adam has of a parameter
+
+
+def _shapes(weights: Weights) -> dict[str, torch.Size]:
+    return {name: value.shape for name, value in weights.items()}
 
 
 def _copy(weights: Weights) -> Weights:
