@@ -45,6 +45,8 @@ OPERATIONS = [
     ("POST", "/predict"),
     ("POST", "/score"),
     ("POST", "/missing"),
+    ("POST", "/missing/anywhere"),
+    ("POST", "/audit"),
     ("POST", "/similar"),
     ("POST", "/explain"),
     ("GET", "/facts"),

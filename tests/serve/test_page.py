@@ -456,6 +456,23 @@ def test_paths_are_drawn_on_to_the_answer(page: Page) -> None:
     assert answer in [*page.texts(".star .stop.answer text"), *page.texts(".star .filler text")]
 
 
+def test_doubtful_facts_are_looked_for_when_that_is_asked(page: Page, tmp_path: Path) -> None:
+    page.open(entity="dog.n.01")
+    page.answers()
+    assert not page.texts(".doubtful li")
+    page.click("#doubts summary")
+    page.until(lambda: page.texts(".doubtful > li"), "stored facts")
+    with facts_by(tmp_path) as kb:
+        its = {" ".join(fact.names) for fact in kb.neighbors("dog.n.01")}
+        listed = page.texts(".doubtful > li > .fact")
+        assert len(listed) == len(set(listed) & its) == 5
+        page.shows("#doubts .caption", f"all {len(its)} facts")
+        page.shows(".doubtful .why", "Expected in place of")
+        page.click(".doubtful > li > .quiet")
+        page.until(lambda: len(kb) == len(TOY_FACTS) - 1, "one is removed")
+    page.until(lambda: page.all(".changes .undo"), "which can be undone")
+
+
 # Telling
 
 

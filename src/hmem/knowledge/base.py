@@ -444,8 +444,8 @@ class KnowledgeBase:
             with self.session(at=at) as session:
                 found += session.missing_in(entity, roles, k)
             if len(found) >= 2 * k:
-                found = _likeliest(found, k)
-        return Predictions(_likeliest(found, k))
+                found = likeliest(found, k)
+        return Predictions(likeliest(found, k))
 
     def audit(
         self,
@@ -531,7 +531,7 @@ def facts_of(store: Store, entity: str, limit: int | None, at: Day | Stretch | N
     return facts[:limit]
 
 
-def _likeliest(found: list[Prediction], k: int) -> list[Prediction]:
+def likeliest(found: list[Prediction], k: int) -> list[Prediction]:
     """The k likeliest, or those of the best scores where the model is not calibrated, ranked anew."""
     order = sorted(found, key=lambda row: (row.probability is None, -(row.probability or 0.0), -row.score, row.names))
     return [replace(row, rank=rank) for rank, row in enumerate(order[:k], 1)]

@@ -6,6 +6,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, 
 
 from hmem.graph.values import STRING
 from hmem.knowledge import results
+from hmem.knowledge.audit import SAMPLE
 from hmem.serve.settings import LONGEST_NAME, MOST_FACTS, MOST_K, MOST_QUESTIONS
 
 WOLF: dict[str, JsonValue] = {"entity": "wolf.n.01", "relation": "_hyponym"}
@@ -13,6 +14,7 @@ FACT: dict[str, JsonValue] = {"head": "dire_wolf.n.01", "relation": "_hypernym",
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="An id, a label or an alias.")]
 MOST_ALIASES = 1_000
+MOST_AUDITED = 100_000  # facts of one request, if there is time for them
 LONGEST_DAY = 40  # characters
 EndOf = results.Direction
 Direction = Annotated[EndOf, Field(description="Which end is asked for: the tails of (entity, relation, ?), or heads.")]
@@ -90,6 +92,27 @@ class AboutIn(In):
 
 class MissingIn(AboutIn, Dated):
     pass
+
+
+class MissingAnywhereIn(Dated):
+    """Of a relation, or about the entities that have a tail in a relation, or both; or of all."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"relation": "_hyponym", "k": 10}]})
+
+    relation: Name | None = None
+    having: Annotated[list[Name] | None, Field(min_length=2, max_length=2, description="A relation and its tail.")] = (
+        None
+    )
+    k: Count = 10
+
+
+class AuditIn(In):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"entity": "wolf.n.01", "k": 3}]})
+
+    entity: Name | None = None
+    relation: Name | None = None
+    k: Count = 10
+    sample: Annotated[int, Field(ge=1, le=MOST_AUDITED, description="At most so many facts are judged.")] = SAMPLE
 
 
 class ExplainIn(Dated):

@@ -105,6 +105,30 @@ class MissingOut(Labelled):
     facts: list[MissingFactOut]
 
 
+class MissingAnywhereOut(Labelled):
+    facts: list[MissingFactOut]
+    done: Annotated[int, Field(description="Entities that were asked about before the time was over.")]
+    of: int
+
+
+class SuspectOut(NamesOut):
+    doubt: Annotated[
+        float, Field(description="2 to its power is how many times as likely the best answers are, from both ends.")
+    ]
+    tail_rank: Annotated[int, Field(description="Of the tail, among the answers that are not stored.")]
+    head_rank: int
+    end: Annotated[EndOf, Field(description="At which end another is expected.")]
+    instead: Annotated[str | None, Field(description="What is expected there.")] = None
+    if_missing: IfMissing = None
+    because: Annotated[list[list[str]], Field(description="Stored facts that speak for it.")] = []
+
+
+class AuditOut(Labelled):
+    facts: Annotated[list[SuspectOut], Field(description="The most doubtful first.")]
+    judged: Annotated[int, Field(description="Facts that were judged before the time was over.")]
+    of: int
+
+
 class WorthOut(MissingFactOut):
     direction: Annotated[EndOf, Field(description="Which end is asked for.")]
 

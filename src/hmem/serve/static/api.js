@@ -91,6 +91,7 @@ function known(described, of = "entity") {
 export const neighbors = (query, signal) => call("GET", "/neighbors", { query, signal });
 export const predict = (body, signal) => ask("/predict", body, signal).then((data) => data.results[0].answers);
 export const missing = (body, signal) => ask("/missing", body, signal).then((data) => data.facts);
+export const audit = (body, signal) => ask("/audit", body, signal);
 export const explain = (body, signal) => ask("/explain", body, signal);
 export const addFact = (fact) => write("POST", "/facts", asBody(fact));
 export const removeFact = (fact) => write("DELETE", "/facts", asBody(fact));

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { Answers, FIRST } from "./answers.js";
 import { answersTo, isSoon, plainFacts, weighedFacts } from "./asking.js";
+import { Doubts } from "./doubts.js";
 import { button, el, factKey, factLine, sentence, shown } from "./dom.js";
 import { askForToken, Edit } from "./edit.js";
 import { showHeadword } from "./headword.js";
@@ -51,6 +52,10 @@ const answers = new Answers($("answers"), {
     const now = factLine(fact).textContent; // for screen readers
     $("ranking-news").textContent = `The order has changed. First is now ${now}.`;
   },
+});
+const doubts = new Doubts($("doubts"), {
+  mayWrite: () => graph.writes,
+  onRemove: (fact) => edit.change("removed", fact),
 });
 const edit = new Edit($("edit"), { own, onChanged: changed });
 makeSearch($("search"), {
@@ -144,6 +149,7 @@ function showEntity(view, around, { focus, fresh }) {
   const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
   star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: graph.model.weighs });
   question.show(view, relations, facts, total);
+  doubts.show(view.entity, facts.length);
   edit.subject = view.entity;
   if (isAsked) {
     reasoning?.abort(); // they were about something else
