@@ -75,14 +75,10 @@ def test_a_base_keeps_it_for_other_processes(tmp_path: Path, monkeypatch: pytest
         kept = kb.predict(fact.head, fact.relation)
         assert [row.names for row in kept] == [row.names for row in found]
         assert [row.probability for row in kept] == pytest.approx([row.probability for row in found], abs=1e-5)
-    with KnowledgeBase.open(path) as kb:
         note = kb.store.metas()["calibration"]
-        for other in (
-            "[" * 9_999,
-            "[]",
-            note.replace('"found":{', '"found":5,"was":{'),
-            note.replace('"form":1', '"form":0'),
-        ):
+    wrong = ("[" * 9_999, "[]", note.replace('"found":{', '"found":5,"was":{'), note.replace('"form":1', '"form":0'))
+    for other in wrong:
+        with KnowledgeBase.open(path) as kb:
             kb.store.set_meta(calibration=other)
             with pytest.raises(AssertionError, match="counted again"):
                 kb.predict(fact.head, fact.relation)

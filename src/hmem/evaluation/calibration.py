@@ -21,7 +21,7 @@ How to read such a probability:
 The calibration error is measured by two halves of the questions: each is predicted by the steps fitted to the other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -132,7 +132,7 @@ class Calibration:
         }
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "Calibration":
+    def from_dict(cls, saved: Any) -> "Calibration":
         try:
             if saved["method"] != "isotonic":
                 raise ValueError(f"method {saved['method']!r}")

@@ -1,6 +1,5 @@
 """Isotonic regression, which fits a step function that never falls, and the error of such probabilities."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +25,7 @@ class Steps:
         return {"log_p": self.starts.tolist(), "probability": self.values.tolist()}
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "Steps":
+    def from_dict(cls, saved: Any) -> "Steps":
         starts, values = (np.array(saved[name], dtype=np.float64) for name in ("log_p", "probability"))
         if starts.ndim != 1 or starts.shape != values.shape or not len(values):
             raise ValueError(f"{starts.size} steps with {values.size} values")

@@ -13,7 +13,6 @@ is not looked at, but how many there must be is, and so many do not count as com
 withheld for validation lacks more than these probabilities say.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -103,7 +102,7 @@ class Slots:
         }
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "Slots":
+    def from_dict(cls, saved: Any) -> "Slots":
         kinds = {name: np.int64 if name == "others" else np.float64 for name in Counted._fields}
         counted = Counted(**{name: np.array(saved["counted"][name], dtype=kind) for name, kind in kinds.items()})
         roles = len(counted.base)
