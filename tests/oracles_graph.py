@@ -1,11 +1,15 @@
 """Slow, obvious versions of what `hmem.graph` and `hmem.evaluation` do cleverly: they define the fast ones."""
 
+import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+
+from hmem.graph.triples import Triples
 
 Fact = tuple[int, int, int]
 
@@ -103,3 +107,20 @@ class TableScorer:
         self.asked += zip(entities.tolist(), roles.tolist(), strict=True)
         self.largest_batch = max(self.largest_batch, len(entities))
         return self.table[entities, roles]
+
+
+def pairs_that_share(facts: Triples, num_entities: int) -> dict[tuple[int, int], float]:
+    """The bits of what two entities share, each neighbor once, by its rarest role."""
+    has: dict[tuple[str, int, int], set[int]] = {}
+    for head, relation, tail in facts.tolist():
+        has.setdefault(("to", relation, tail), set()).add(head)
+        has.setdefault(("from", relation, head), set()).add(tail)
+    best: dict[tuple[int, int, int], float] = {}
+    for (_, _, end), holders in has.items():
+        for pair in itertools.combinations(sorted(holders), 2):
+            bits = math.log2(num_entities / len(holders))
+            best[(*pair, end)] = max(bits, best.get((*pair, end), 0.0))
+    found: dict[tuple[int, int], float] = {}
+    for (one, two, _), bits in best.items():
+        found[one, two] = found.get((one, two), 0.0) + bits
+    return found

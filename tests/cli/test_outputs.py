@@ -27,6 +27,8 @@ LINES = {
     "audit": "zoo.kb",
     "similar": "zoo.kb dog.n.01",
     "sparql": "zoo.kb ASK{}",
+    "duplicates": "zoo.kb",
+    "merge": "zoo.kb dog.n.01 canine.n.02",
     "serve": "zoo.kb",
     "demo": "",
     "untrained": "facts.tsv",
@@ -43,11 +45,14 @@ LINES = {
     "facts list": "zoo.kb",
     "facts history": "zoo.kb",
     "facts import": "zoo.kb facts.tsv",
+    "facts undo": "zoo.kb 1",
     "facts export": "zoo.kb OUT.tsv",
     "entities import": "zoo.kb names.tsv",
     "entities show": "zoo.kb dog.n.01",
     "entities describe": "zoo.kb dog.n.01 --label Dog",
     "entities kinds": "zoo.kb",
+    "entities set": "zoo.kb dog.n.01 legs 4",
+    "values": "zoo.kb",
     "data list": "",
     "data show": "facts.tsv",
     "data fetch": "toy",
@@ -69,6 +74,7 @@ FILES = {
     "csv_path",
     "missing out",
     "audit out",
+    "duplicates out",
     "facts export file",
     "kb create kb",
     "reproduce results",
@@ -77,12 +83,13 @@ FILES = {
 FOLDERS = {"out", "reproduce models", "reproduce figures"}
 # `plot` begins the name of two pictures, which end in .png and .svg
 NO_OUTPUTS = """
-    alias allow_writes as_of assignments baselines binding breakdowns budget caption columns combine commit
-    confidence config_file data delimiter description device direction draws dry_run entities entity entity_dim
-    epochs everything fact facts file files fine_tune format_ from_kb from_scratch graph graphs group having head
-    header heldout host host_name inverse k kb kind label language limit log_level minutes model name names old_tail
-    overwrite plot port preset protocol query quick relation relation_dim resume retrain rows_folder rules sample seed
-    seeds short_names source split steps tail timeout until verify weights
+    alias allow_writes as_of assignments at baselines binding breakdowns budget caption columns combine commit
+    confidence config_file data datatype delimiter description device direction draws dry_run entities entity
+    entity_dim epochs everything fact facts file files fine_tune format_ from_kb from_scratch graph graphs group
+    having head header heldout history host host_name inverse k kb kept kind label language limit log_level minutes
+    model moment name names old_tail other overwrite plot port preset property_ protocol query quick relation
+    relation_dim resume retrain rows_folder rules sample seed seeds short_names source split steps tail timeout unit
+    until valid_from valid_until values values_ verify weights
 """
 REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
 
@@ -137,7 +144,7 @@ def at_stake(zoo: str, tmp_path: Path) -> Path:
 def test_every_command_is_tried() -> None:
     assert {name for name, _ in commands(typer.main.get_command(app))} == LINES.keys()
     kinds = [kind for _, kind, _ in outputs()]
-    assert (kinds.count("file"), kinds.count("folder")) == (46, 12)
+    assert (kinds.count("file"), kinds.count("folder")) == (52, 12)
 
 
 @pytest.mark.slow

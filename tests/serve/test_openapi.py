@@ -53,6 +53,9 @@ OPERATIONS = [
     ("GET", "/history"),
     ("POST", "/facts"),
     ("DELETE", "/facts"),
+    ("GET", "/duplicates"),
+    ("POST", "/merge"),
+    ("POST", "/undo"),
     ("GET", "/sparql"),
     ("POST", "/sparql"),
 ]

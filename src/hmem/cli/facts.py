@@ -150,6 +150,27 @@ def history(
         output.note(f"The newest {limit}; --limit 0 shows all.")
 
 
+@app.command()
+def undo(
+    kb: options.KnowledgeBase,
+    moment: Annotated[
+        int, typer.Argument(metavar="WRITE", min=1, help="The number of a write, as hmem merge tells it.")
+    ],
+    source: options.Source = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Turn a write back: what it brought goes, and what it took away comes again, in one write. What a later write has
+    changed stays as it is."""
+    from dataclasses import asdict
+
+    with transfer.open_store(kb) as store:
+        done = store.undo(moment, source=source)
+    if output.written(json_path, asdict(done)):
+        return
+    left = f", {done.left:,} left, which later writes changed" if done.left else ""
+    output.say(f"write {moment}: {done.removed:,} taken back, {done.restored:,} restored{left}")
+
+
 @app.command("import")
 def import_(
     kb: options.KnowledgeBase,

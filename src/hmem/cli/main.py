@@ -19,6 +19,7 @@ from hmem.cli import (
     baseline,
     data,
     demo,
+    duplicates,
     entities,
     evaluate,
     facts,
@@ -54,7 +55,17 @@ app.add_typer(facts.app, name="facts")
 app.add_typer(entities.app, name="entities")
 app.add_typer(data.app, name="data")
 app.add_typer(baseline.app, name="baseline")
-asking = (values.values, ask.predict, ask.explain, ask.missing, audit.audit, ask.similar, sparql.sparql)
+asking = (
+    values.values,
+    ask.predict,
+    ask.explain,
+    ask.missing,
+    audit.audit,
+    ask.similar,
+    duplicates.duplicates,
+    duplicates.merge,
+    sparql.sparql,
+)
 others = (serve.serve, demo.demo, untrained.untrained, pretrain.pretrain, reproduce.reproduce)
 for command in (train.train, tune.tune, evaluate.evaluate, *asking, *others):
     app.command()(command)

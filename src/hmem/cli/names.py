@@ -63,7 +63,7 @@ def find(names: "Names", typed: str, store: "Store | None" = None) -> str:
     from hmem.graph.name_search import closest, letters
 
     if typed in names:
-        return typed
+        return typed if store is None else store.naming.find("entity" if names.kind == "entity" else "relation", typed)
     called: list[str] = []  # labels and aliases that may have been meant
     kind: Kind = "entity" if names.kind == "entity" else "relation"
     if store is not None:

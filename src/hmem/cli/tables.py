@@ -22,6 +22,7 @@ def check(target: str) -> None:
 
 def write(table: "Table[Any]", target: str) -> None:
     """All columns. The file appears whole or not at all."""
+    import pyarrow.compute as pc
     from pyarrow import csv, parquet
 
     path = Path(target).expanduser()
@@ -34,4 +35,7 @@ def write(table: "Table[Any]", target: str) -> None:
                 parquet.write_table(table.to_arrow(), beside)
             case _:
                 rows = table.to_arrow()
+                if "reasons" in rows.column_names:
+                    place = rows.column_names.index("reasons")
+                    rows = rows.set_column(place, "reasons", pc.binary_join(rows.column(place), "; "))
                 csv.write_csv(rows.drop_columns([name for name in ("because",) if name in rows.column_names]), beside)

@@ -26,6 +26,7 @@ from hmem.graph.qualifiers import Day, Given
 from hmem.graph.readers.entities import read_entities
 from hmem.graph.values import Plain, Value
 from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
+from hmem.knowledge.duplicates import Duplicates, Finder
 from hmem.knowledge.explanation import Reasons
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
@@ -44,6 +45,7 @@ from hmem.knowledge.session import Session, whole
 from hmem.knowledge.sparql import SECONDS, Solutions, Sparql
 from hmem.knowledge.store.as_dataset import named_dataset, table_of
 from hmem.knowledge.store.bulk import Progress
+from hmem.knowledge.store.merge import Merged, Undone
 from hmem.knowledge.store.naming import Described
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3, StoredFact, Written
@@ -251,6 +253,17 @@ class KnowledgeBase:
         so already.
         """
         return self.store.values.set(entity, property, [Value.of(each, unit) for each in values], source=source)
+
+    def merge(self, kept: str, other: str, *, source: str | None = None) -> Merged:
+        """Make one entity of two: all that is said of `other` is said of `kept` from now on, which its names find too.
+
+        It is one write, which `undo` turns back.
+        """
+        return self.store.merge(kept, other, source=source)
+
+    def undo(self, moment: int, *, source: str | None = None) -> Undone:
+        """Turn any write back by its moment: what it brought goes, and what it took away comes again."""
+        return self.store.undo(moment, source=source)
 
     def kinds(self) -> dict[str, int]:
         """The kinds of entities, and how many there are of each, the most frequent first."""
@@ -496,6 +509,15 @@ class KnowledgeBase:
         for each in found:
             named = [each.fact, *(fact for reason in each for fact in reason.facts)]
             each.labels = self.store.naming.labels_of(named)
+        return found
+
+    def duplicates(self, k: int = 20) -> Duplicates:
+        """The k pairs of entities that are most probably one, with what speaks for it and against it.
+
+        The score orders them and is no probability; see `hmem.knowledge.duplicates`. `merge` joins two.
+        """
+        found = Finder(self.store).best(k)
+        found.labels = self.store.naming.labels(found.ids("kept", "other"))
         return found
 
     def sparql(self, query: str, *, seconds: float = SECONDS, limit: int | None = None) -> Solutions:

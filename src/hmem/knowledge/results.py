@@ -31,6 +31,8 @@ TYPES = {  # of columns
     "stored": pa.bool_(),
     "added_at": pa.timestamp("us", tz="UTC"),
     **QUALIFIERS,
+    **dict.fromkeys(("kept", "other"), pa.string()),
+    "reasons": pa.list_(pa.string()),
     **dict.fromkeys(("facts", "because"), pa.list_(pa.list_(pa.string()))),
 }
 

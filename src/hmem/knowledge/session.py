@@ -239,7 +239,9 @@ class Session:
         return self._number("entity", self.live.entities.names, name)
 
     def _number(self, kind: Kind, names: Names, name: str) -> int:
-        found = None if not isinstance(name, str) or name in names else self.live.store.naming.get(kind, name)
+        own = names.get(name) if isinstance(name, str) else None
+        is_exact = not isinstance(name, str) or (own is not None and (kind != "entity" or self.live.has_facts(own)))
+        found = None if is_exact else self.live.store.naming.get(kind, name)
         return names.id_of(name if found is None else found, suggest=False)
 
     def subject(self, name: str) -> int:

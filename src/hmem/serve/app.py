@@ -17,6 +17,7 @@ from hmem.serve import (
     errors,
     page,
     routes_ask,
+    routes_duplicates,
     routes_entities,
     routes_facts,
     routes_graph,
@@ -75,6 +76,7 @@ def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -
         routes_review,
         routes_facts,
         routes_values,
+        routes_duplicates,
         routes_sparql,
         page,
     ):

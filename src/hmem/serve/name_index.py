@@ -70,7 +70,8 @@ class NameIndex:
     def find(self, kind: Kind, name: str) -> str:
         """The id of the entity or relation that has this id, label or alias; an UnknownNameError if none has."""
         with self._current() as tables:
-            if name in tables[kind].names:
+            number = tables[kind].names.get(name)
+            if number is not None and tables[kind].counts[number]:  # one without facts may be another's alias
                 return name
         found = self._store.naming.get(kind, name)
         if found is None:

@@ -15,6 +15,7 @@ FACT: dict[str, JsonValue] = {"head": "dire_wolf.n.01", "relation": "_hypernym",
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="An id, a label or an alias.")]
 MOST_ALIASES = 1_000
 MOST_AUDITED = 100_000  # facts of one request, if there is time for them
+MOST_MOMENT = 1 << 53
 LONGEST_DAY = 40  # characters
 EndOf = results.Direction
 Direction = Annotated[EndOf, Field(description="Which end is asked for: the tails of (entity, relation, ?), or heads.")]
@@ -147,6 +148,21 @@ class FactsIn(In):
     @property
     def names(self) -> list[tuple[str, str, str]]:
         return [(fact.head, fact.relation, fact.tail) for fact in self.facts]
+
+
+class MergeIn(In):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"kept": "wolf.n.01", "other": "dog.n.01"}]})
+
+    kept: Name
+    other: Annotated[Name, Field(description="The one that becomes a name of the kept one.")]
+    source: Annotated[Name | None, Field(description="Who says so; kept with it.")] = None
+
+
+class UndoIn(In):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"moment": 1}]})
+
+    moment: Annotated[int, Field(ge=1, le=MOST_MOMENT, description="Of the write that is turned back.")]
+    source: Annotated[Name | None, Field(description="Who says so; kept with it.")] = None
 
 
 class DescriptionIn(In):

@@ -56,6 +56,39 @@ class ErrorOut(Out):
     suggestion: Annotated[list[str], Field(description="Names that may have been meant.", examples=[["wolf.n.01"]])]
 
 
+class PairOut(Out):
+    kept: Annotated[str, Field(description="The one with more facts.")]
+    other: str
+    score: Annotated[float, Field(description="Bits for it less bits against it. It orders pairs; no probability.")]
+    reasons: list[str]
+
+
+class DuplicatesOut(Labelled):
+    pairs: list[PairOut]
+
+
+class MergedOut(Out):
+    """What a merge did; `POST /undo` with its moment turns it back."""
+
+    moment: int
+    kept: str
+    other: str
+    moved: Annotated[int, Field(description="Facts of the other that are facts of the kept one now.")]
+    stored_before: Annotated[int, Field(description="Facts that both had.")]
+    dropped: Annotated[int, Field(description="Facts between the two.")]
+    values: Annotated[int, Field(description="Values that the kept one did not have.")]
+    aliases: list[str]
+
+
+class UndoneOut(Out):
+    """What undoing a write did, of facts, values and texts."""
+
+    moment: int
+    removed: int
+    restored: int
+    left: Annotated[int, Field(description="What a later write changed, and which stays as it is.")]
+
+
 class Failure(Out):
     error: ErrorOut
 

@@ -33,12 +33,13 @@ from hmem.graph.qualifiers import Day, Given, Qualifiers
 from hmem.graph.readers.rdf_descriptions import split_facts
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.triples import PARTS, Triples
-from hmem.knowledge.store import bulk, create, describe, integrity, listing, read, value_rows, write
+from hmem.knowledge.store import bulk, create, describe, integrity, listing, merge, read, texts, value_rows, write
 from hmem.knowledge.store.bulk import Column, Progress
 from hmem.knowledge.store.connection import Connection, size_of
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.listing import Listing, Pattern
+from hmem.knowledge.store.merge import Merged, Undone
 from hmem.knowledge.store.naming import Naming
 from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
 from hmem.knowledge.store.validation import check_fact, check_facts, check_name, check_source
@@ -295,6 +296,24 @@ class Store:
         source = check_source(source)
         with self._connection.writing() as db:
             return write.remove(db, checked, source)
+
+    def merge(self, kept: str, other: str, *, source: str | None = None) -> Merged:
+        """Make one entity of two, all in one write: the facts, values and names of `other` become those of `kept`.
+
+        No fact is doubled, and those between the two are dropped. The label, the aliases and the id of `other` become
+        aliases, by which `kept` is found; its kind and description stay where `kept` has none. `undo` turns it back.
+        """
+        with self._connection.writing() as db:
+            numbers = [texts.id_of(db, "entity", check_name("entity", name)) for name in (kept, other)]
+            return merge.merge(Write(db, check_source(source or f"merge of {other}")), *numbers)
+
+    def undo(self, moment: int, *, source: str | None = None) -> Undone:
+        """Turn a write back, all in one write: what it brought goes, and what it took away comes again.
+
+        What a later write has changed stays as it is, and is counted.
+        """
+        with self._connection.writing() as db:
+            return merge.undo(Write(db, check_source(source or f"undo of write {moment}")), moment)
 
     # Notes about the whole
 

@@ -22,11 +22,12 @@ AT_ONCE = 500  # rows that one statement asks for
 def number_of(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
     """The number of what has this name as its id, its label or an alias; None for nothing.
 
-    A name that several have alike is an AmbiguousNameError.
+    A name that several have alike is an AmbiguousNameError. The id of an entity of which nothing is said any more is
+    no longer its own if another has it as an alias: so the one into which it was merged is found by it.
     """
-    found = find_id(db, kind, name)
-    if found is not None:
-        return found
+    own = find_id(db, kind, name)
+    if own is not None and (kind != "entity" or not _is_bare(db, own)):
+        return own
     rows = db.execute(
         f"SELECT {kind}, field, text FROM {kind}_text WHERE folded = ? AND removed IS NULL ORDER BY {kind}",
         (fold(name),),
@@ -38,7 +39,16 @@ def number_of(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
                 return int(of_field.pop())
             if of_field:
                 raise _ambiguous(db, kind, name, sorted(of_field))
-    return None
+    return own
+
+
+def _is_bare(db: sqlite3.Connection, entity: int) -> bool:
+    """Whether nothing at all is said of an entity at present."""
+    places = (("fact", "head"), ("fact", "tail"), ("value", "entity"), ("entity_text", "entity"))
+    return not any(
+        db.execute(f"SELECT 1 FROM {table} WHERE {column} = ? AND removed IS NULL LIMIT 1", (entity,)).fetchone()
+        for table, column in places
+    )
 
 
 def id_of(db: sqlite3.Connection, kind: Kind, name: str) -> int:

@@ -1,0 +1,65 @@
+"""`hmem duplicates` and `hmem merge`: entities that are probably one, and how they become one."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hmem.cli import options, output, tables, transfer
+
+
+def duplicates(
+    kb: options.KnowledgeBase,
+    k: options.Count = 20,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write them to NAME.csv, .parquet or .json instead.")
+    ] = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Pairs of entities that are probably one, by the facts they share and by names that are nearly alike, with what
+    speaks for it and against it. The score orders them and is no probability. hmem merge joins two."""
+    from hmem.knowledge.duplicates import Finder
+
+    if out is not None:
+        tables.check(out)
+    with transfer.open_store(kb, read_only=True) as store:
+        found = Finder(store).best(k)
+        labels = store.naming.labels(found.ids("kept", "other"))
+    if out is not None:
+        tables.write(found, out)
+        output.say(f"{out}: {output.plural(len(found), 'pair')}")
+    elif not output.written(json_path, {"pairs": found.to_dicts()}):
+        if not found:
+            output.note("no two entities seem to be one")
+            return
+        table = output.table(["entity", "may be", "because"], ["score"])
+        for each in found:
+            names = (output.cell(labels.entity(name)) for name in (each.kept, each.other))
+            table.add_row(*names, "\n".join(map(output.cell, each.reasons)), output.decimal(each.score, 1))
+        output.show(table)
+
+
+def merge(
+    kb: options.KnowledgeBase,
+    kept: Annotated[str, typer.Argument(metavar="KEPT", help="The entity that stays: its id, its label or an alias.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The one that becomes a name of it.")],
+    source: options.Source = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Make one entity of two, in one write: the facts and names of OTHER become those of KEPT, which its old id finds
+    too. Facts between the two are dropped. hmem facts undo turns it back."""
+    from hmem.cli.names import Finder, shown
+
+    with transfer.open_store(kb) as store:
+        find = Finder(store)
+        done = store.merge(find.entity(kept), find.entity(other), source=source)
+    if output.written(json_path, asdict(done)):
+        return
+    told = {
+        f"{output.plural(done.moved, 'fact')} moved": True,
+        f"{done.stored_before:,} stored already": done.stored_before,
+        f"{done.dropped:,} between the two dropped": done.dropped,
+        f"{output.plural(done.values, 'value')} moved": done.values,
+    }
+    output.say(f"{shown(done.other)} is {shown(done.kept)} now: {', '.join(text for text, so in told.items() if so)}")
+    output.note(f"To turn it back: hmem facts undo {kb} {done.moment}")

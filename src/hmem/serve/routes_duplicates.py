@@ -1,0 +1,52 @@
+"""Entities that are probably one, what makes them one, and what turns a write back."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from hmem.knowledge.duplicates import Finder
+from hmem.knowledge.store.merge import Merged
+from hmem.knowledge.store.store import Store
+from hmem.serve.context import BRIEF, TheService, failures
+from hmem.serve.requests import MergeIn, UndoIn
+from hmem.serve.responses import DuplicatesOut, MergedOut, UndoneOut
+from hmem.serve.routes_facts import check_write
+
+MOST = 1_000  # pairs
+WRITING = failures("unauthorized", "writes_off")
+
+router = APIRouter(tags=["facts"])
+
+
+@router.get("/duplicates", **BRIEF, responses=failures())
+async def list_duplicates(service: TheService, limit: Annotated[int, Query(ge=1, le=MOST)] = 20) -> DuplicatesOut:
+    """Pairs of entities that are probably one, by the facts they share and by names that are nearly alike.
+
+    All facts are read for that, which takes seconds in a large base.
+    """
+    found = await service.look_back(lambda: Finder(service.past).best(limit))
+    labels = service.name_index.labels(found.ids("kept", "other"))
+    return DuplicatesOut.model_validate({"pairs": found.rows, "labels": labels})
+
+
+@router.post(
+    "/merge", dependencies=[Depends(check_write)], responses=failures("unknown_name", "unauthorized", "writes_off")
+)
+async def merge_entities(request: Request, service: TheService, body: MergeIn) -> MergedOut:
+    """Make one entity of two, in one write: the facts and names of the other become those of the kept one."""
+
+    def write(store: Store) -> Merged:
+        find = service.name_index.find
+        return store.merge(find("entity", body.kept), find("entity", body.other), source=body.source)
+
+    done = await service.write(write)
+    request.app.state.news.look()
+    return MergedOut.model_validate(done)
+
+
+@router.post("/undo", dependencies=[Depends(check_write)], responses=WRITING)
+async def undo_write(request: Request, service: TheService, body: UndoIn) -> UndoneOut:
+    """Turn a write back by its moment: what it brought goes, and what it took away comes again."""
+    done = await service.write(lambda store: store.undo(body.moment, source=body.source))
+    request.app.state.news.look()
+    return UndoneOut.model_validate(done)

@@ -1,0 +1,149 @@
+"""Two entities made one, and any write undone: whatever is stored, nothing is doubled and everything comes back."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hmem.errors import DataError
+from hmem.graph.values import Value
+from hmem.knowledge.store.store import Store
+from tests.laws import examples
+
+State = tuple[object, ...]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.create(tmp_path / "zoo.kb") as store:
+        store.add([("wolf", "eats", "deer"), ("wolf", "eats", "hare"), ("pup of", "r", "r")], source="book")
+        store.add([("lobo", "eats", "deer"), ("lobo", "eats", "elk")], source="web", confidence=0.5, valid_from="2019")
+        store.add([("lobo", "same as", "wolf"), ("cub", "child of", "lobo"), ("lobo", "bites", "lobo")], source="web")
+        store.naming.describe("entity", "wolf", label="Wolf", kind="animal")
+        store.naming.describe(
+            "entity", "lobo", label="Lobo", aliases=["Wolf", "grey"], kind="beast", description="howls"
+        )
+        store.values.set("wolf", "legs", [Value.of(4)])
+        store.values.set("lobo", "legs", [Value.of(4), Value.of(3)])
+        yield store
+
+
+def state(store: Store) -> State:
+    """All that is stored now, without numbers and times."""
+    facts = {(*fact.names, fact.confidence, fact.valid_from, fact.inferred_by) for fact in store.listing()}
+    said = {
+        (kind, *(sorted(value) if isinstance(value, tuple) else value for value in described))
+        for kind in ("entity", "relation")
+        for each in store.naming.changed_since(kind, 0).values()
+        for described in [(each.id, each.label, str(sorted(each.aliases)), each.kind, each.description)]
+    }
+    values = {(value.entity, value.property, value.text) for value in store.values.listing()}
+    return facts, {each for each in said if set(each[2:]) != {None, "[]"}}, values
+
+
+def test_a_merge(store: Store) -> None:
+    done = store.merge("wolf", "Lobo")
+    assert (done.kept, done.other, done.moved, done.stored_before, done.dropped) == ("wolf", "lobo", 3, 1, 1)
+    assert (done.values, done.aliases) == (1, ("Lobo", "grey", "lobo"))
+    assert {fact.names for fact in store.listing()} == {
+        ("wolf", "eats", "deer"),
+        ("wolf", "eats", "hare"),
+        ("wolf", "eats", "elk"),
+        ("cub", "child of", "wolf"),
+        ("wolf", "bites", "wolf"),
+        ("pup of", "r", "r"),
+    }
+    (elk,) = store.listing(tail="elk")
+    assert (elk.confidence, elk.valid_from, elk.source) == (0.5, date(2019, 1, 1), "merge of Lobo")
+    said = store.naming.description("entity", "wolf")
+    assert (said.label, said.kind, said.description) == ("Wolf", "animal", "howls")
+    assert [value.text for value in store.values.listing("wolf")] == ["4", "3"]
+    assert store.check() == []
+
+
+def test_the_old_names_find_what_was_kept(store: Store) -> None:
+    store.merge("wolf", "lobo")
+    for name in ("lobo", "Lobo", "LOBO", "grey", "Wolf", "wolf"):
+        assert store.naming.find("entity", name) == "wolf"
+    store.add([("lobo", "eats", "fish")])  # by id: it is there again
+    assert store.naming.find("entity", "lobo") == "lobo"
+
+
+def test_a_merge_is_one_write_and_one_undo(store: Store) -> None:
+    before, moment = state(store), store.moment
+    done = store.merge("wolf", "lobo")
+    assert done.moment == store.moment == moment + 1
+    undone = store.undo(done.moment)
+    assert (undone.moment, undone.left) == (moment + 2, 0)
+    assert state(store) == before
+    assert {fact.names for fact in store.listing(as_of=moment)} == {fact.names for fact in store.listing()}
+    store.undo(undone.moment)
+    assert store.naming.find("entity", "lobo") == "wolf"
+    assert store.check() == []
+
+
+def test_what_was_asserted_takes_the_place_of_what_was_concluded(store: Store) -> None:
+    store.add([("wolf", "eats", "elk")], inferred_by="a model", probability=0.9)
+    store.merge("wolf", "lobo")
+    (elk,) = store.listing(tail="elk")
+    assert (elk.inferred_by, elk.confidence) == (None, 0.5)
+
+
+def test_a_later_write_is_left_alone(store: Store) -> None:
+    moment = store.add([("fox", "eats", "hen"), ("fox", "eats", "goose")]).moment
+    store.remove([("fox", "eats", "hen")])
+    undone = store.undo(moment)
+    assert (undone.removed, undone.restored, undone.left) == (1, 0, 1)
+    assert not list(store.listing(head="fox"))
+    store.naming.describe("entity", "wolf", label="A")
+    first = store.moment
+    store.naming.describe("entity", "wolf", label="B")
+    assert store.undo(first).left == 2
+    assert store.naming.description("entity", "wolf").label == "B"
+
+
+def test_undoing_what_is_undone_changes_nothing(store: Store) -> None:
+    moment = store.add([("fox", "eats", "hen")]).moment
+    store.undo(moment)
+    last = store.moment
+    assert (store.undo(moment).removed, store.moment) == (0, last)
+
+
+@pytest.mark.parametrize("moment", [0, 99])
+def test_a_write_that_never_was(store: Store, moment: int) -> None:
+    with pytest.raises(DataError, match=f"^there was no write {moment}; the last one is 7$"):
+        store.undo(moment)
+
+
+def test_one_entity_is_not_two(store: Store) -> None:
+    with pytest.raises(DataError, match="a merge takes two"):
+        store.merge("wolf", "Wolf")
+
+
+names = st.sampled_from("abcd")
+facts = st.lists(st.tuples(names, st.sampled_from(["r", "s"]), names), min_size=1, max_size=12)
+
+
+@examples(10)
+@given(facts, st.data())
+def test_any_merge_renames_and_any_undo_restores(facts: list[tuple[str, str, str]], data: st.DataObject) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder, Store.create(Path(folder) / "a.kb") as store:
+        store.add(facts)
+        there = store.entity_names()
+        if len(there) < 2:
+            return
+        kept, other = data.draw(st.permutations(there))[:2]
+        before = state(store)
+        done = store.merge(kept, other)
+        renamed = {
+            (kept if h == other else h, r, kept if t == other else t) for h, r, t in facts if {h, t} != {kept, other}
+        }
+        assert {fact.names for fact in store.listing()} == renamed
+        assert len(list(store.listing())) == len(renamed)
+        store.undo(done.moment)
+        assert state(store) == before
