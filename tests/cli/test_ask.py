@@ -87,6 +87,25 @@ def test_questions_about_a_time(command: Command, zoo: str) -> None:
     assert command("missing", zoo, "--relation", fact[1], "--at", "May").err.startswith("hmem: expected a day such as")
 
 
+def test_answers_are_kept_as_inferred_and_marked(command: Command, zoo: str) -> None:
+    code, _, err = command("missing", zoo, "wolf.n.01", "-k", 40, "--store", "--least", 0.01)
+    assert code == 0
+    kept = re.fullmatch(r"(\d+) answers? with a probability of 0.01 or more: kept as inferred", err.splitlines()[-1])
+    assert kept is not None
+    listed = json.loads(command("facts", "list", zoo, "--inferred", "--limit", 0, "--json", "-").out)
+    assert len(listed) == int(kept[1]) > 0
+    assert all(each["probability"] >= 0.01 and each["source"] == "hmem missing" for each in listed)
+    again = command("missing", zoo, "wolf.n.01", "-k", 40)
+    assert again.out.count("inferred by model@") == len(listed)
+    assert [line[:6] for line in rows(again.out)[2:]] != []
+    fact = [listed[0][part] for part in ("head", "relation", "tail")]
+    explain = ("explain", zoo, *fact, "--json", "-")
+    stored = [json.loads(command(*explain, *more).out)["stored"] for more in ((), ("--with-inferred",))]
+    assert stored == [False, True]
+    before = command("missing", zoo, "wolf.n.01", "-k", 40, "--store", "--least", 0.01).err.splitlines()[-1]
+    assert before.endswith(f"kept as inferred, {len(listed)} of them since before")
+
+
 def test_predict_as_json(command: Command, zoo: str) -> None:
     code, out, err = command("predict", zoo, "wolf.n.01", "hyponym", "-k", 2, "--json", "-")
     assert (code, err) == (0, "")

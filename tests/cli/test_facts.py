@@ -134,7 +134,13 @@ def test_a_knowledge_base_that_is_not_there(command: Command) -> None:
 
 def test_json_of_what_was_written(command: Command, kb: str) -> None:
     added = json.loads(command("facts", "add", kb, "yak", "eats", "grass", "--json", "-").out)
-    assert added == {"added": 1, "stored_before": 0, "new_entities": ["yak", "grass"], "new_relations": ["eats"]}
+    assert added == {
+        "added": 1,
+        "stored_before": 0,
+        "kept": 0,
+        "new_entities": ["yak", "grass"],
+        "new_relations": ["eats"],
+    }
     code, out, _ = command("facts", "remove", kb, "yak", "eats", "grass", "--json", "done.json")
     assert (code, out) == (0, "removed: yak eats grass\n")
     assert json.loads(Path("done.json").read_text()) == {"removed": 1, "not_stored": 0}
@@ -410,3 +416,48 @@ def test_a_day_that_is_none_is_told_with_its_file(command: Command, kb: str) -> 
     assert code == 1
     assert err.startswith("hmem: staff.csv: row 1 (counted from 0): expected a day such as 2019-05-01")
     assert err.endswith("name the columns to be read: --columns head,relation,tail\n")
+
+
+# revised, inferred
+
+
+def test_days_and_confidence_are_revised(command: Command, kb: str) -> None:
+    fact = ("dog.n.01", "hypernym", "canine.n.02")
+    code, out, err = command("facts", "add", kb, *fact, "--until", 2020)
+    assert (code, out) == (0, "stored already: dog.n.01 hypernym canine.n.02\n")
+    assert err == "it keeps its own days and confidence; hmem facts revise zoo.kb ... says others\n"
+    assert command("facts", "add", kb, *fact).err == ""
+    assert command("facts", "revise", kb, *fact, "--until", 2020).out == "revised: dog.n.01 hypernym canine.n.02\n"
+    assert (
+        command("facts", "revise", kb, *fact, "--until", 2020).out == "is so already: dog.n.01 hypernym canine.n.02\n"
+    )
+    with Store.open(kb) as store:
+        assert str(next(store.listing(head=fact[0], relation=fact[1])).valid_until) == "2020-12-31"
+    command("facts", "revise", kb, *fact, "--until", "")
+    with Store.open(kb) as store:
+        assert next(store.listing(head=fact[0], relation=fact[1])).valid_until is None
+        assert len(store.history(head=fact[0], relation=fact[1])) == 3
+    assert command("facts", "revise", kb, *fact).code == 2
+    assert command("facts", "revise", kb, *fact[:2], "dog.n.01", "--from", 2019).err.startswith(
+        "hmem: zoo.kb does not hold"
+    )
+    both = "dog.n.01\thypernym\tcanine.n.02\nwolf.n.01\thypernym\tcanine.n.02\n"
+    found = command("facts", "revise", kb, "-", "--confidence", 0.5, "--json", "-", given=both).out
+    assert json.loads(found) == {"revised": 2, "unchanged": 0}
+    said = command("facts", "add", kb, "-", "--from", 2001, given=both).err
+    assert said == "2 of these keep their own days and confidence; hmem facts revise zoo.kb ... says others\n"
+
+
+def test_inferred_facts_are_listed_and_withdrawn_apart(command: Command, kb: str) -> None:
+    with Store.open(kb) as store:
+        store.add([("yak", "eats", "grass"), ("yak", "eats", "hay")], inferred_by="m@12345678", probability=[0.7, 0.5])
+    listed = rows(command("facts", "list", kb, "--inferred").out)
+    assert listed[0] == ["head", "relation", "tail", "inferred by", "added", "source", "probability"]
+    assert [line[:4] for line in listed[1:]] == [["yak", "eats", tail, "m@12345678"] for tail in ("grass", "hay")]
+    assert "yak" not in command("facts", "list", kb, "--asserted", "--limit", 0).out
+    assert "inferred facts  2 by m@12345678" in command("kb", "info", kb).out
+    assert command("facts", "withdraw", kb, "--model", "n").code == 1
+    assert command("facts", "withdraw", kb, "--model", "m", "--below", 0.6).out == "1 inferred fact withdrawn\n"
+    assert command("facts", "withdraw", kb, "--json", "-").out == '{\n  "withdrawn": 1\n}\n'
+    assert command("facts", "list", kb, "--inferred").err == "zoo.kb holds no such fact\n"
+    assert "inferred" not in command("kb", "info", kb).out

@@ -56,6 +56,8 @@ OPERATIONS = [
     ("GET", "/duplicates"),
     ("POST", "/merge"),
     ("POST", "/undo"),
+    ("POST", "/infer"),
+    ("DELETE", "/infer"),
     ("GET", "/sparql"),
     ("POST", "/sparql"),
 ]
@@ -70,6 +72,8 @@ REAL: dict[str, Any] = {
     "facts": [["dog.n.01", "hypernym", "wolf.n.01"]],
     "queries": [{"entity": "dog.n.01", "relation": "hypernym"}],
     "as_of": "2026-05-01",
+    "at": "2019-05",
+    "valid_from": "2019",
 }
 EXAMPLES, MANY = 8, 100  # of each kind, for each operation; many with --slow
 

@@ -62,6 +62,36 @@ def test_a_fact_is_stored_with_the_days_on_which_it_held(api: "TestClient") -> N
     assert code_of(wrong) == (422, "invalid")
 
 
+def test_inferred_facts_over_http(api: "TestClient") -> None:
+    body = {"entity": "wolf.n.01", "k": 40, "least": 0.01}
+    done = api.post("/infer", json=body)
+    assert (done.status_code, done.json()["moment"]) == (201, 2)
+    inferred = api.get("/facts", params={"inferred": True}).json()["facts"]
+    assert len(inferred) == done.json()["added"] > 0
+    assert all(each["probability"] >= 0.01 and "@" in each["inferred_by"] for each in inferred)
+    assert triples(api.get("/facts", params={"inferred": False, "limit": 1000}).json()) == TOY_FACTS
+    missing = api.post("/missing", json={"entity": "wolf.n.01", "k": 40}).json()["facts"]
+    assert sum("inferred_by" in each for each in missing) == len(inferred)
+    low = min(each["probability"] for each in inferred)
+    assert api.request("DELETE", "/infer", json={"below": low}).json()["withdrawn"] == 0
+    asserted = {part: inferred[0][part] for part in ("head", "relation", "tail")}
+    assert api.post("/facts", json={"facts": [asserted]}).json()["added"] == 1
+    assert api.request("DELETE", "/infer", json={}).json()["withdrawn"] == len(inferred) - 1
+    assert api.get("/facts", params={"inferred": True}).json()["facts"] == []
+
+
+def test_days_are_revised_over_http(api: "TestClient") -> None:
+    stored = {**fact(*TOY_FACTS[0]), "valid_until": "2020"}
+    kept = api.post("/facts", json={"facts": [stored]}).json()
+    assert (kept["added"], kept["unchanged"], kept["kept"]) == (0, 1, 1)
+    done = api.post("/facts", json={"facts": [stored], "revise": True, "source": "me"}).json()
+    assert (done["added"], done["revised"]) == (0, 1)
+    found = api.get("/facts", params=fact(*TOY_FACTS[0])).json()["facts"]
+    assert [each["valid_until"] for each in found] == ["2020-12-31"]
+    new, old = api.get("/history", params=fact(*TOY_FACTS[0])).json()["facts"]
+    assert (new["added_at"], new["source"]) == (old["removed_at"], "me")
+
+
 def test_an_answer_changes_with_the_facts_and_back(api: "TestClient") -> None:
     def answers() -> object:
         return api.post("/predict", json={**DOG, "stored": False}).json()["results"][0]["answers"]

@@ -36,13 +36,14 @@ def predict(
     everything: Annotated[bool, typer.Option("--all", help="Also what is stored already, marked as such.")] = False,
     k: options.Count = 10,
     at: options.At = None,
+    with_inferred: options.WithInferred = False,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
     """What is likely but not stored: the tails of (ENTITY, RELATION, ?), or with --direction head the heads of
     (?, RELATION, ENTITY)."""
     direction = _chosen(direction, old_tail)
-    with opened(kb, device) as (base, find):
+    with opened(kb, device, with_inferred=with_inferred) as (base, find):
         entity, relation = find.entity(entity), find.relation(relation)
         found = base.predict(entity, relation, k, direction=direction, new_only=not everything, at=at)
         warn_if_outgrown(base, entity, at)
@@ -72,6 +73,13 @@ def missing(
         int | None, typer.Option("--count", "-k", min=1, help="How many; 10 about an entity, else 100.")
     ] = None,
     at: options.At = None,
+    with_inferred: options.WithInferred = False,
+    store: Annotated[
+        bool, typer.Option("--store", help="Keep them in the base as inferred facts, which are no evidence.")
+    ] = False,
+    least: Annotated[
+        float, typer.Option(min=0, max=1, help="With --store: the least probability of what is kept.")
+    ] = 0.5,
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write them to NAME.csv, .parquet or .json instead.")
     ] = None,
@@ -84,7 +92,7 @@ def missing(
         raise ConfigError("--relation and --having go through the graph: leave out ENTITY, or ask with hmem predict")
     if out is not None:
         tables.check(out)
-    with opened(kb, device) as (base, find):
+    with opened(kb, device, with_inferred=with_inferred, to_write=store) as (base, find):
         if entity is not None:
             name = find.entity(entity)
             found = base.missing(name, k or 10, at=at)
@@ -96,11 +104,16 @@ def missing(
             kind = None if having is None else (find.relation(having[0]), find.entity(having[1]))
             with watching("entities") as watch:
                 found = base.missing_anywhere(k or 100, relation=chosen, having=kind, at=at, watch=watch)
+        done = base.infer(found, least=least, source="hmem missing") if store else None
     if out is not None:
         tables.write(found, out)
         output.say(f"{out}: {output.plural(len(found), 'fact')}")
     elif not output.written(json_path, {"entity": name, "facts": found.to_dicts(), **found.labels.to_dict()}):
         show_predictions(found, title, ["head", "relation", "tail"], stored=False)
+    if done is not None:
+        before = f", {done.unchanged:,} of them since before" if done.unchanged else ""
+        kept = output.plural(len(done.changed) + done.unchanged, "answer")
+        output.note(f"{kept} with a probability of {least:g} or more: kept as inferred{before}")
 
 
 def similar(
@@ -130,6 +143,7 @@ def explain(
     direction: options.Direction = "tail",
     old_tail: options.OldTail = False,
     at: options.At = None,
+    with_inferred: options.WithInferred = False,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
@@ -139,7 +153,7 @@ def explain(
     By default its tail is asked for, from what is stored about its head; with --direction head it is the other way.
     """
     direction = _chosen(direction, old_tail)
-    with opened(kb, device) as (base, find):
+    with opened(kb, device, with_inferred=with_inferred) as (base, find):
         head, relation, tail = find.entity(head), find.relation(relation), find.entity(tail)
         found = base.explain(head, relation, tail, direction=direction, at=at)
         warn_if_outgrown(base, tail if direction == "head" else head, at)
@@ -159,12 +173,15 @@ def _chosen(direction: options.DirectionName, old_tail: bool) -> options.Directi
 
 
 @contextmanager
-def opened(kb: Path, device: str, *, for_likely: bool = True) -> "Iterator[tuple[KnowledgeBase, Finder]]":
+def opened(
+    kb: Path, device: str, *, for_likely: bool = True, with_inferred: bool = False, to_write: bool = False
+) -> "Iterator[tuple[KnowledgeBase, Finder]]":
     """A knowledge base to ask, `for_likely` answers or others, and a finder of its names as they were typed."""
     from hmem.knowledge.base import KnowledgeBase
     from hmem.runs.device import resolve_device
 
-    with KnowledgeBase.open(kb, read_only=True, device=resolve_device(device)) as base:
+    how = {"read_only": not to_write, "with_inferred": with_inferred}
+    with KnowledgeBase.open(kb, device=resolve_device(device), **how) as base:
         if for_likely and output.console(stderr=True).is_terminal:
             with base.session() as session:
                 if session.self_calibration is not None and session.self_calibration.is_due():
@@ -215,12 +232,14 @@ def show_predictions(found: "Predictions", title: str, columns: Sequence[str], *
     likely = [each for each in found if each.probability is None or each.probability >= IMPROBABLE] or found[:1]
     table = output.table(["", *columns], ["probability" if calibrated else "score"], title=title)
     table.columns[0].justify = "right"
-    if stored:
+    marked = stored or any(each.inferred_by is not None for each in likely)
+    if marked:
         table.add_column("")
     for each in likely:
         names = [output.cell(found.shown(column, each)) for column in columns]
         value = output.percent(each.probability) if calibrated else output.decimal(each.score)
-        table.add_row(str(each.rank), *names, value, *(["stored" if each.stored else ""] if stored else []))
+        inferred = "" if each.inferred_by is None else f"inferred by {output.one_line(each.inferred_by)}"
+        table.add_row(str(each.rank), *names, value, *(["stored" if each.stored else inferred] if marked else []))
     output.show(table)
     if len(likely) < len(found):
         output.note(f"All others are below {output.percent(IMPROBABLE)}.")

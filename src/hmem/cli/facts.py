@@ -57,7 +57,8 @@ def add(
         given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
         done = store.add(facts, source=source, **given)
         new = new_names([done])
-        if output.written(json_path, {"added": len(done.changed), "stored_before": done.unchanged, **new}):
+        counted = {"added": len(done.changed), "stored_before": done.unchanged, "kept": done.kept}
+        if output.written(json_path, {**counted, **new}):
             return
         if len(facts) == 1:
             output.say(f"{'added' if len(done.changed) else 'stored already'}: {_words(store, facts[0])}")
@@ -65,6 +66,58 @@ def add(
         else:
             output.say(f"{output.plural(len(done.changed), 'fact')} added, {done.unchanged:,} stored already")
             count_new_names(store.relation_names(), new)
+        if done.kept:
+            which = "it keeps its" if len(facts) == 1 else f"{done.kept:,} of these keep their"
+            output.note(f"{which} own days and confidence; hmem facts revise {kb} ... says others")
+
+
+@app.command()
+def revise(
+    kb: options.KnowledgeBase,
+    fact: Fact,
+    source: options.Source = None,
+    confidence: options.Confidence = None,
+    valid_from: options.ValidFrom = None,
+    valid_until: options.ValidUntil = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Say since when and until when a stored fact held, or how sure it is; "" takes a day back. The history keeps
+    what was said before."""
+    facts = _given(fact)
+    given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
+    if all(value is None for value in given.values()):
+        raise ConfigError("nothing to say of it: give --from, --until or --confidence")
+    with transfer.open_store(kb) as store:
+        find = Finder(store)
+        facts = [find.fact(*each) for each in facts]
+        absent = [each for each in facts if not store.contains(*each)]
+        if absent:
+            raise StoreError(f"{kb} does not hold {_words(store, absent[0])}; see: hmem facts list {kb}")
+        done = store.revise(facts, source=source, **given)
+        if output.written(json_path, {"revised": len(done.changed), "unchanged": done.unchanged}):
+            return
+        if len(facts) == 1:
+            output.say(f"{'revised' if len(done.changed) else 'is so already'}: {_words(store, facts[0])}")
+        else:
+            output.say(f"{output.plural(len(done.changed), 'fact')} revised, {done.unchanged:,} were so already")
+
+
+@app.command()
+def withdraw(
+    kb: options.KnowledgeBase,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Only what this model inferred.")] = None,
+    below: Annotated[float | None, typer.Option(min=0, max=1, help="Only what is less likely than this.")] = None,
+    source: options.Source = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Take back what models inferred. What was asserted stays, and so does the history."""
+    with transfer.open_store(kb) as store:
+        if model is not None and all(model not in (name, name.partition("@")[0]) for name in store.models()):
+            names = ", ".join(store.models()) or "no model did"
+            raise StoreError(f"no facts of {kb} were inferred by {model}; {names}")
+        done = store.withdraw(model=model, below=below, source=source)
+    if not output.written(json_path, {"withdrawn": len(done.changed)}):
+        output.say(f"{output.plural(len(done.changed), 'inferred fact')} withdrawn")
 
 
 @app.command()
@@ -99,6 +152,9 @@ def list_facts(
     tail: Annotated[str | None, typer.Option(metavar="ENTITY", help="Only those with this tail.")] = None,
     as_of: options.AsOf = None,
     at: options.At = None,
+    inferred: Annotated[
+        bool | None, typer.Option("--inferred/--asserted", help="Only what models inferred, or what was asserted.")
+    ] = None,
     limit: options.Limit = LISTED,
     json_path: options.AnswerJson = None,
 ) -> None:
@@ -106,13 +162,17 @@ def list_facts(
     with transfer.open_store(kb, read_only=True) as store:
         chosen = head, relation, tail = _chosen(store, head, relation, tail)
         most = limit + 1 if limit else None
-        found = list(store.listing(head=head, relation=relation, tail=tail, as_of=as_of, at=at, limit=most))
+        found = list(
+            store.listing(head=head, relation=relation, tail=tail, as_of=as_of, at=at, inferred=inferred, limit=most)
+        )
         labels = store.naming.labels_of(each.names for each in found[: limit or None])
     more, found = bool(limit) and len(found) > limit, found[: limit or None]
     if output.written(json_path, [_line(each) for each in found]):
         return
     if not found:
-        output.note(f"{kb} holds no such fact" if any((*chosen, at)) else f"{kb} holds no facts yet")
+        output.note(
+            f"{kb} holds no such fact" if any((*chosen, at, inferred is not None)) else f"{kb} holds no facts yet"
+        )
         return
     _show_facts(found, labels)
     if more:

@@ -70,6 +70,7 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
             **store.count(),
             **_times(store),
             "kinds": store.naming.kinds(),
+            "inferred": store.models(),
             "model": _model(store),
         }
     if output.written(json_path, found):
@@ -86,6 +87,9 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
         "writes": output.count(found["moments"]),
         "size": output.size(found["bytes"]),
     }
+    if found["inferred"]:
+        each = (f"{number:,} by {output.one_line(name)}" for name, number in found["inferred"].items())
+        rows["inferred facts"] = ", ".join(each)
     if found["kinds"]:
         some = [f"{output.one_line(kind)} {number:,}" for kind, number in list(found["kinds"].items())[:KINDS]]
         more = len(found["kinds"]) - len(some)

@@ -68,6 +68,9 @@ At = Annotated[
     str | None,
     typer.Option("--at", metavar="DAY", help="Only the facts that held then: 2019-05-01, 2019-05 or 2019."),
 ]
+WithInferred = Annotated[
+    bool, typer.Option("--with-inferred", help="Let facts count that models inferred, besides those asserted.")
+]
 Columns = Annotated[
     str | None,
     typer.Option(

@@ -45,6 +45,7 @@ from hmem.knowledge.session import Session, whole
 from hmem.knowledge.sparql import SECONDS, Solutions, Sparql
 from hmem.knowledge.store.as_dataset import named_dataset, table_of
 from hmem.knowledge.store.bulk import Progress
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.merge import Merged, Undone
 from hmem.knowledge.store.naming import Described
 from hmem.knowledge.store.read import Kind
@@ -66,8 +67,11 @@ class KnowledgeBase:
     them alone. The store guards its own connection, so facts are read and written without waiting for answers.
     """
 
-    def __init__(self, store: Store | str | os.PathLike[str], device: str = "cpu") -> None:
+    def __init__(
+        self, store: Store | str | os.PathLike[str], device: str = "cpu", *, with_inferred: bool = False
+    ) -> None:
         """An existing base, by its path or by its open store; see `create` and `open`."""
+        self._evidence = Evidence(with_inferred=with_inferred)
         self.device = resolve_device(device)
         self.store = store if isinstance(store, Store) else Store.open(store)
         self._lock = threading.RLock()
@@ -113,9 +117,19 @@ class KnowledgeBase:
         return cls.open(path, device=device)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False, device: str = "cpu") -> "KnowledgeBase":
-        """An existing base. Its model is loaded when it is first needed."""
-        return cls(Store.open(path, read_only=read_only), device)
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        device: str = "cpu",
+        with_inferred: bool = False,
+    ) -> "KnowledgeBase":
+        """An existing base. Its model is loaded when it is first needed.
+
+        Answers rest on what was asserted, and `with_inferred` also on what models inferred.
+        """
+        return cls(Store.open(path, read_only=read_only), device, with_inferred=with_inferred)
 
     def close(self) -> None:
         with self._lock:
@@ -185,6 +199,38 @@ class KnowledgeBase:
     def add_many(self, facts: Iterable[Names3], *, source: str | None = None, **given: Unpack[Given]) -> Written:
         """Store facts, all or none. What is `given` of them, such as a confidence, is one for all, or one for each."""
         return self.store.add(facts, source=source, **given)
+
+    def revise(
+        self,
+        head: str,
+        relation: str,
+        tail: str,
+        *,
+        source: str | None = None,
+        confidence: float | None = None,
+        valid_from: Day | None = None,
+        valid_until: Day | None = None,
+    ) -> bool:
+        """Say other things of a stored fact; False if it is said so already, or if the fact is not stored.
+
+        What is not given stays, and "" takes it back. In the history the fact ends and begins anew in one moment.
+        """
+        given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
+        return bool(len(self.store.revise([(head, relation, tail)], source=source, **given).changed))
+
+    def infer(self, found: Iterable[Prediction], *, least: float = 0.5, source: str | None = None) -> Written:
+        """Store answers as facts that the model inferred: those with a probability of `least` or more.
+
+        They are no evidence for other answers, and hide no answer. `kb.store.listing(inferred=True)` lists them, with
+        the name of the model and its probability; `kb.store.withdraw` takes them back, and `kb.add` asserts one.
+        """
+        rows = [row for row in found if not row.stored]
+        if rows and all(row.probability is None for row in rows):
+            raise ConfigError("the model is not calibrated, so its answers have no probability to be stored with")
+        likely = [row for row in rows if row.probability is not None and row.probability >= least]
+        model = (self.model_link or ModelLink.bundled()).name
+        given: Given = {"inferred_by": model, "probability": [row.probability for row in likely]}
+        return self.store.add([row.names for row in likely], source=source, **given)
 
     def remove(self, head: str, relation: str, tail: str, *, source: str | None = None) -> bool:
         """Forget a fact, but not its history; False if it was not there."""
@@ -280,7 +326,7 @@ class KnowledgeBase:
         with self._lock:
             saved = load(path, self.device)
             attach(self.store, path, trained_until)
-            self._session = Session(self.store, saved, self.model_link or ModelLink.bundled())
+            self._session = Session(self.store, saved, self.model_link or ModelLink.bundled(), self._evidence)
             self._dated.clear()
 
     @property
@@ -315,7 +361,7 @@ class KnowledgeBase:
         """The session of a time; the last few are kept, so that it costs a moment only when it is first asked about."""
         session = self._dated.pop(at, None)
         if session is None or session.saved is not now.saved:
-            evidence = replace(now.live.evidence, at=at)
+            evidence = replace(self._evidence, at=at)
             session = Session(self.store, now.saved, now.model_link, evidence, now.self_calibration)
         self._dated[at] = session
         while len(self._dated) > MOST_DATED:
@@ -328,7 +374,7 @@ class KnowledgeBase:
         link = self.model_link or ModelLink.bundled()
         if self._session is not None and self._session.model_link == link:
             return self._session
-        return Session(self.store, link.load(self.store, self.device), link)
+        return Session(self.store, link.load(self.store, self.device), link, self._evidence)
 
     def keep_calibration(self) -> None:
         """Write down in the file what was counted to give probabilities, if it is not there and can be.

@@ -50,6 +50,11 @@ class ModelLink:
         """The model that comes with hmem and answers where none is attached."""
         return cls(folder=BUNDLED, checksum=checksum_of(BUNDLED), moment=0, trained_until=0)
 
+    @property
+    def name(self) -> str:
+        """What is written beside the facts that it inferred."""
+        return "base" if self.folder == BUNDLED else f"{self.folder.name}@{self.checksum[:8]}"
+
     def keys_until(self, store: Store) -> FactKeys:
         """The keys of all facts that the model may have been trained with, by their time."""
         return _keys(store, store.triples(self.trained_until, evidence=Evidence()))

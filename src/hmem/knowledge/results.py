@@ -64,6 +64,7 @@ class Prediction:
     if_missing: float | None = None  # the probability, provided that an answer is missing at all
     query: int | None = None  # which of several questions it answers, counted from 0
     direction: Direction = "tail"  # which end was asked for
+    inferred_by: str | None = None  # the model that concluded it before, if that is stored
 
     @property
     def names(self) -> Names3:
@@ -98,7 +99,8 @@ Row = TypeVar("Row")
 class Table(Sequence[Row], Generic[Row]):
     """Rows of one kind. `table[0].score` is a value, `table[:3]` a table, `table.to_dicts()` plain data."""
 
-    COLUMNS: ClassVar[tuple[str, ...]]  # `query` only where several were asked
+    COLUMNS: ClassVar[tuple[str, ...]]
+    WHERE_SAID: ClassVar[tuple[str, ...]] = ("query",)  # those of them that are there only if a row has something there
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = list(rows)
@@ -111,8 +113,8 @@ class Table(Sequence[Row], Generic[Row]):
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        several = any(getattr(row, "query", None) is not None for row in self.rows)
-        return [name for name in self.COLUMNS if name != "query" or several]
+        said = {name for name in self.WHERE_SAID if any(getattr(row, name, None) is not None for row in self.rows)}
+        return [name for name in self.COLUMNS if name in said or name not in self.WHERE_SAID]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -173,7 +175,8 @@ class Table(Sequence[Row], Generic[Row]):
 class Predictions(Table[Prediction]):
     """Facts with their scores, the best first; of several questions one after the other."""
 
-    COLUMNS = ("query", *PARTS, "score", "probability", "if_missing", "stored", "rank")
+    COLUMNS = ("query", *PARTS, "score", "probability", "if_missing", "stored", "rank", "inferred_by")
+    WHERE_SAID = ("query", "inferred_by")
 
     def _head(self) -> list[str]:
         return [name for name in super()._head() if name != "if_missing"]  # for those who ask for it
@@ -198,6 +201,7 @@ class Neighbors(Table[Neighbor]):
     """Stored facts, those with the entity as head first."""
 
     COLUMNS = ("query", *PARTS, "source", "added_at", *QUALIFIERS)
+    WHERE_SAID = ("query", *(name for name in QUALIFIERS if name != "confidence"))
 
 
 def cell(name: str, value: object) -> str:

@@ -82,6 +82,8 @@ class SelfCalibration:
         return relations == self.live.num_relations and facts / GROWN <= now <= GROWN * facts
 
     def _keep(self) -> None:
+        if self.live.evidence.with_inferred:  # which others do not count
+            return
         self.is_kept = False
         if not self.live.store.read_only:
             self.keep_in(self.live.store)

@@ -315,7 +315,8 @@ class Session:
             fact = partial(Prediction, head=head, relation=relation, tail=tail, direction=direction)
             probability, if_missing = probabilities
             found.append(fact(score=score, probability=probability, if_missing=if_missing, stored=stored, rank=rank))
-        return found
+        known = self.live.store.inferred(each.names for each in found if not each.stored)
+        return [replace(each, inferred_by=known.get(each.names)) if each.names in known else each for each in found]
 
     def _probabilities(self, entities: Ids, roles: Ids, ranked: Ranked) -> list[tuple[float | None, float | None]]:
         """The probability of each answer, and that provided an answer is missing at all.

@@ -116,6 +116,20 @@ class AuditIn(In):
     sample: Annotated[int, Field(ge=1, le=MOST_AUDITED, description="At most so many facts are judged.")] = SAMPLE
 
 
+class InferIn(MissingIn):
+    least: Annotated[float, Field(ge=0, le=1, description="The least probability of what is kept.")] = 0.5
+
+
+class WithdrawIn(In):
+    """Which inferred facts are taken back; without either, all of them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model": "base", "below": 0.6, "source": "me"}]})
+
+    model: Annotated[Name | None, Field(description="Only what this model inferred.")] = None
+    below: Annotated[float | None, Field(ge=0, le=1, description="Only what is less likely than this.")] = None
+    source: Annotated[Name | None, Field(description="Who takes them back; kept with them.")] = None
+
+
 class ExplainIn(Dated):
     model_config = ConfigDict(json_schema_extra={"examples": [{**FACT, "direction": "tail"}]})
 
@@ -144,6 +158,9 @@ class FactsIn(In):
 
     facts: Annotated[list[FactIn], Field(min_length=1, max_length=MOST_FACTS)]
     source: Annotated[Name | None, Field(description="Where they come from; kept with the facts.")] = None
+    revise: Annotated[
+        bool, Field(description="Say of facts that are stored what is given, instead of adding facts.")
+    ] = False
 
     @property
     def names(self) -> list[tuple[str, str, str]]:

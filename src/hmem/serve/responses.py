@@ -32,6 +32,11 @@ IfMissing = Annotated[
 Stored = Annotated[bool, Field(description="Whether the fact is stored. Then the score is what it would be if not.")]
 
 
+InferredBy = Annotated[
+    str | None, Field(description="The model that concluded it before, if that is stored; such facts are no evidence.")
+]
+
+
 class Out(BaseModel):
     """A response, which can be read off the library's own rows."""
 
@@ -109,6 +114,7 @@ class AnswerOut(Out):
     probability: Probability
     if_missing: IfMissing
     stored: Stored
+    inferred_by: InferredBy = None
 
 
 class AnswersOut(Out):
@@ -131,6 +137,7 @@ class MissingFactOut(NamesOut):
     score: Score
     probability: Probability
     if_missing: IfMissing
+    inferred_by: InferredBy = None
 
 
 class MissingOut(Labelled):
@@ -223,6 +230,15 @@ class AddedOut(Out):
     moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
     added: int
     unchanged: Annotated[int, Field(description="Those that were there already.")]
+    kept: Annotated[
+        int, Field(description="Of these, those with other days or another confidence, which they keep: revise them.")
+    ] = 0
+    revised: Annotated[int, Field(description="Stored facts of which something else is said now.")] = 0
+
+
+class WithdrawnOut(Out):
+    moment: int
+    withdrawn: int
 
 
 class RemovedOut(Out):

@@ -14,8 +14,8 @@ from hmem.knowledge.store.records import StoredFact, Written
 from hmem.knowledge.store.store import Store
 from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures
 from hmem.serve.errors import ApiError
-from hmem.serve.requests import FactsIn
-from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut
+from hmem.serve.requests import FactsIn, InferIn, WithdrawIn
+from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut, WithdrawnOut
 from hmem.serve.service import Service
 from hmem.serve.settings import Settings
 
@@ -24,6 +24,8 @@ LONGEST_TIME = 40  # characters
 
 NameQuery = Annotated[str | None, NAME]
 WRITING = failures("unauthorized", "writes_off")
+REVISING = failures("unauthorized", "writes_off", "unknown_name")
+INFERRING = failures("unauthorized", "writes_off", "unknown_name", "no_facts", "not_trained")
 
 bearer = HTTPBearer(auto_error=False, description="The token in HMEM_TOKEN of the server.")
 Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
@@ -59,6 +61,7 @@ async def list_facts(
         ),
     ] = None,
     at: At = None,
+    inferred: Annotated[bool | None, Query(description="Only what models inferred, or only what was asserted.")] = None,
     limit: Limit = 100,
     offset: Annotated[int, Query(ge=0, le=MOST_OFFSET)] = 0,
 ) -> FactsOut:
@@ -67,7 +70,9 @@ async def list_facts(
 
     def look() -> list[StoredFact]:
         chosen: dict[str, Any] = dict(zip(PARTS, _found(service, head, relation, tail), strict=True))
-        return list(service.store.listing(**chosen, as_of=when, at=then, limit=limit + 1, offset=offset))
+        return list(
+            service.store.listing(**chosen, as_of=when, at=then, inferred=inferred, limit=limit + 1, offset=offset)
+        )
 
     return FactsOut.model_validate(_listed(service, await service.read(look), limit))
 
@@ -85,7 +90,7 @@ async def list_history(
     return HistoryOut.model_validate(_listed(service, await service.read(look), limit))
 
 
-@router.post("/facts", status_code=201, dependencies=[Depends(check_write)], responses=WRITING)
+@router.post("/facts", status_code=201, **BRIEF, dependencies=[Depends(check_write)], responses=REVISING)
 async def add_facts(request: Request, service: TheService, body: FactsIn) -> AddedOut:
     """Store facts, all in one write. The next answer uses them.
 
@@ -96,9 +101,35 @@ async def add_facts(request: Request, service: TheService, body: FactsIn) -> Add
         "valid_from": [fact.valid_from for fact in body.facts],
         "valid_until": [fact.valid_until for fact in body.facts],
     }
-    written = await service.write(lambda store: store.add(body.names, source=body.source, by_label=True, **given))
+
+    def write(store: Store) -> Written:
+        if body.revise:
+            return store.revise(body.names, source=body.source, **given)
+        return store.add(body.names, source=body.source, by_label=True, **given)
+
+    written = await service.write(write)
+    request.app.state.news.look()
+    done = {"revised" if body.revise else "added": len(written.changed), "kept": written.kept}
+    return AddedOut(moment=written.moment, unchanged=written.unchanged, **{"added": 0, **done})
+
+
+@router.post("/infer", status_code=201, **BRIEF, dependencies=[Depends(check_write)], responses=INFERRING)
+async def infer(request: Request, service: TheService, body: InferIn) -> AddedOut:
+    """Keep the likeliest facts about an entity that are not stored, as facts that the model inferred."""
+    found = await service.ask(lambda now: now.missing(body.entity, body.k), day(body.at))
+    likely = [each for each in found if each.probability is not None and each.probability >= body.least]
+    given: Given = {"inferred_by": service.model.link.name, "probability": [each.probability for each in likely]}
+    written = await service.write(lambda store: store.add([each.names for each in likely], source="infer", **given))
     request.app.state.news.look()
     return AddedOut(moment=written.moment, added=len(written.changed), unchanged=written.unchanged)
+
+
+@router.delete("/infer", dependencies=[Depends(check_write)], responses=WRITING)
+async def withdraw(request: Request, service: TheService, body: WithdrawIn) -> WithdrawnOut:
+    """Take back what models inferred. What was asserted stays, and so does the history."""
+    written = await service.write(lambda store: store.withdraw(model=body.model, below=body.below, source=body.source))
+    request.app.state.news.look()
+    return WithdrawnOut(moment=written.moment, withdrawn=len(written.changed))
 
 
 @router.delete(

@@ -106,7 +106,7 @@ def test_each_form_of_a_fact_keeps_what_was_said_of_it(store: Store) -> None:
     store.add([WOLF, DOG], valid_from=["2019-05", None], valid_until=2020)
     store.remove([WOLF])
     store.add([WOLF], inferred_by="base", probability=0.75)
-    store.add([WOLF], valid_from=2001)  # stored already: it stays as it is
+    assert store.add([DOG], valid_from=2001).kept == 1  # stored already: it stays as it is
     again, old, dog = store.history()
     assert (again.valid_from, again.inferred_by, again.probability) == (None, "base", 0.75)
     assert (old.valid_from, old.valid_until, old.inferred_by) == (date(2019, 5, 1), date(2020, 12, 31), None)

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int
 
 from hmem.errors import DataError
 from hmem.graph.qualifiers import Qualifiers
-from hmem.graph.triples import PARTS, Triples, first_occurrences, is_among
+from hmem.graph.triples import PARTS, Triples, as_triples, first_occurrences, is_among
 from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.schema import FACT_INDEXES
@@ -117,7 +117,8 @@ class _Rows:
 
     def insert_and_rebuild(self, source: str | None) -> tuple[Triples, int]:
         """Sorting finds the facts that are there already, and makes the indexes anew once all rows are in."""
-        new = self.select(~is_among(self.facts, triples(self.db)))
+        superseded = as_triples([fact for _, *fact in self._superseded()])
+        new = self.select(~is_among(self.facts, triples(self.db)) | is_among(self.facts, superseded))
         if not len(new.facts):
             return new.facts, last_moment(self.db)
         for name in FACT_INDEXES:
@@ -127,9 +128,21 @@ class _Rows:
             self.db.execute(statement)
         return new.facts, moment
 
+    def _superseded(self) -> list[tuple[int, int, int, int]]:
+        """What a model inferred and is asserted now: the number and the fact."""
+        inferred = self.db.execute(
+            "SELECT id, head, relation, tail FROM fact WHERE inferred_by IS NOT NULL AND removed IS NULL"
+        ).fetchall()
+        if not inferred or "inferred_by" in self.qualifiers.columns:
+            return []
+        asserted = is_among(as_triples([fact for _, *fact in inferred]), self.facts)
+        return [row for row, is_asserted in zip(inferred, asserted.tolist(), strict=True) if is_asserted]
+
     def _insert(self, source: str | None) -> int:
         """Write all rows under a new moment, those that are there already left out."""
         moment, count = new_moment(self.db, source), len(self.facts)
+        ended = [(moment, number) for number, *_ in self._superseded()]
+        self.db.executemany("UPDATE fact SET removed = ? WHERE id = ?", ended)
         for start in range(0, count, ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
             head, relation, tail = self.facts[some].T.tolist()

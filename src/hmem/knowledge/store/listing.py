@@ -41,6 +41,7 @@ class Pattern:
     relation: int | None = None
     tail: int | None = None
     at: Stretch | None = None  # held on one of these days
+    inferred: bool | None = None  # by a model, or asserted; None for both
 
     @classmethod
     def find(cls, db: sqlite3.Connection, head: str | None, relation: str | None, tail: str | None) -> "Pattern":
@@ -55,7 +56,11 @@ class Pattern:
         given = {"head": self.head, "relation": self.relation, "tail": self.tail}
         chosen = {column: value for column, value in given.items() if value is not None}
         conditions = [f"fact.{column} = ?" for column in chosen]
-        return [*conditions, *([] if self.at is None else [held(self.at)])], list(chosen.values())
+        if self.at is not None:
+            conditions.append(held(self.at))
+        if self.inferred is not None:
+            conditions.append(f"fact.inferred_by IS {'NOT ' if self.inferred else ''}NULL")
+        return conditions, list(chosen.values())
 
 
 @dataclass(frozen=True, slots=True)

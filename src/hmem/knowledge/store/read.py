@@ -5,6 +5,7 @@ Every function here is called inside one transaction, so what it reads belongs t
 
 import sqlite3
 from bisect import bisect_right
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import chain
 from typing import Literal
@@ -98,6 +99,24 @@ def qualifiers(
 def contains(db: sqlite3.Connection, fact: Names3) -> bool:
     """Whether the fact is there now, by name: one look into each index, also for a name that is not stored."""
     return db.execute(CONTAINS, fact).fetchone() is not None
+
+
+def inferred(db: sqlite3.Connection, facts: Iterable[Names3]) -> dict[Names3, str]:
+    """Those of some facts that a model inferred, and which model."""
+    if db.execute("SELECT 1 FROM fact WHERE inferred_by IS NOT NULL LIMIT 1").fetchone() is None:
+        return {}
+    model = CONTAINS.replace("SELECT 1", "SELECT inferred_by")
+    rows = {fact: db.execute(model, fact).fetchone() for fact in facts}
+    return {fact: row[0] for fact, row in rows.items() if row is not None and row[0] is not None}
+
+
+def models(db: sqlite3.Connection) -> dict[str, int]:
+    """The models that inferred facts, and how many of each there are now."""
+    rows = db.execute(
+        """SELECT inferred_by, count(*) FROM fact WHERE inferred_by IS NOT NULL AND removed IS NULL
+        GROUP BY inferred_by ORDER BY 2 DESC, 1"""
+    )
+    return {str(model): int(count) for model, count in rows}
 
 
 def changes_since(

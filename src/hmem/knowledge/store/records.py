@@ -62,6 +62,7 @@ class Written:
     moment: int  # the last moment of the file if nothing changed
     changed: Triples  # the facts really added or removed, in the order given
     unchanged: int  # those that were there already, or were not there to be removed
+    kept: int = 0  # of them, those of which something else was said, such as other days, that was not taken over
     new_entities: list[str] = field(default_factory=list)  # names that this very write brought, in order of their ids
     new_relations: list[str] = field(default_factory=list)
     values: int = 0  # that came with the facts

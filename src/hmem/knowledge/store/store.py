@@ -178,6 +178,16 @@ class Store:
         with self._connection.reading() as db:
             return read.contains(db, fact)
 
+    def inferred(self, facts: Iterable[Names3]) -> dict[Names3, str]:
+        """Those of some facts that are stored because a model inferred them, and which model that was."""
+        with self._connection.reading() as db:
+            return read.inferred(db, facts)
+
+    def models(self) -> dict[str, int]:
+        """The models that inferred facts, and how many of each there are."""
+        with self._connection.reading() as db:
+            return read.models(db)
+
     # Facts with their history
 
     def listing(
@@ -188,17 +198,20 @@ class Store:
         tail: str | None = None,
         as_of: datetime | int | None = None,
         at: Day | Stretch | None = None,
+        inferred: bool | None = None,
         limit: int | None = None,
         offset: int = 0,
         newest_first: bool = False,
     ) -> Iterator[StoredFact]:
         """The facts with these names, as the file has them now or had them `as_of` a time; those that held `at` a day.
 
-        They are read while you go through them, and are those of the moment of this call, whatever is written
-        meanwhile. A name that is not in the file is an UnknownNameError.
+        They are those that a model inferred, those that were asserted, or both. They are read while you go through
+        them, and are those of the moment of this call, whatever is written meanwhile. A name that is not in the file
+        is an UnknownNameError.
         """
         with self._connection.reading() as db:
-            pattern = replace(Pattern.find(db, head, relation, tail), at=None if at is None else stretch(at))
+            then = None if at is None else stretch(at)
+            pattern = replace(Pattern.find(db, head, relation, tail), at=then, inferred=inferred)
             moment = read.moment_of(db, as_of)
         return Listing(self._connection.reading, pattern, moment, newest_first).read(limit, offset)
 
@@ -231,7 +244,8 @@ class Store:
     ) -> Written:
         """Store facts, all in one write; on the disk when this returns.
 
-        A fact that is there already stays as it is, with its own source, times and confidence. What is `given` of the
+        A fact that is there already stays as it is, with its own source, times and confidence; see `revise`. If a model
+        inferred it, it is asserted from now on. What is `given` of the
         facts besides, such as their confidence and `valid_from`, is one value for all, or one for each. Names are ids;
         with `by_label` one that is not is looked up among labels and aliases before it becomes a new entity.
         """
@@ -285,6 +299,27 @@ class Store:
         facts, said = split_facts(table, languages, values)
         given = {name: facts.column(name) for name in QUALIFIERS if name in facts.column_names}
         return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **{**given, **how})
+
+    def revise(self, facts: Iterable[Names3], *, source: str | None = None, **given: Unpack[Given]) -> Written:
+        """Say other things of stored facts, such as until when they held, all in one write.
+
+        What is not given stays as it is; "" takes back what was said. The file remembers what it was.
+        """
+        checked = check_facts(facts)
+        cleared = [name for name, value in given.items() if isinstance(value, str) and value == ""]
+        said = Qualifiers.of(len(checked), **{name: value for name, value in given.items() if name not in cleared})
+        source = check_source(source)
+        with self._connection.writing() as db:
+            return write.revise(db, checked, source, said, cleared)
+
+    def withdraw(self, *, model: str | None = None, below: float | None = None, source: str | None = None) -> Written:
+        """End what models inferred: all of it, that of one model, or what is less likely than `below`.
+
+        `model` is a name that a listing shows, or that without what stands behind its @.
+        """
+        source = check_source(source)
+        with self._connection.writing() as db:
+            return write.withdraw(db, source, model, below)
 
     def remove(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
         """End facts, all in one write. The file remembers them, and that `source` took them back.

@@ -8,16 +8,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hmem.errors import DataError
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import as_triples
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import Kind, find_id, last_moment
-from hmem.knowledge.store.records import Names3, Written
+from hmem.knowledge.store.records import Names3, Written, to_date
 from hmem.knowledge.store.texts import id_of, number_of
 
 FACT_COLUMNS = ("head", "relation", "tail", "added", *QUALIFIERS)
 INSERT_FACT = f"INSERT INTO fact ({', '.join(FACT_COLUMNS)}) VALUES ({', '.join('?' * len(FACT_COLUMNS))})"
+INFERRED = list(QUALIFIERS).index("inferred_by")
 CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
 
 
@@ -57,21 +59,79 @@ def add(
     qualifiers: Qualifiers,
     by_label: bool,
 ) -> Written:
-    """Store those facts that are not there; what is there already keeps its source, its times and all else."""
-    moment = last_moment(db)
+    """Store those facts that are not there; what is there already keeps its source, its times and all else.
+
+    Only what a model inferred is ended, and stored anew in the same moment, when it is asserted or inferred again.
+    """
+    moment = before = last_moment(db)
     changed: list[tuple[int, int, int]] = []
+    kept = 0
     entities, relations = (Numbering(db, kind, number_of if by_label else find_id) for kind in ("entity", "relation"))
     rows = zip(*qualifiers.lists(0, len(facts)), strict=True)
     for (head, relation, tail), said in zip(facts, rows, strict=True):
         fact = entities.number(head), relations.number(relation), entities.number(tail)
-        if _is_current(db, fact):
-            continue
+        present = _present(db, fact)
+        if present is not None:
+            number, added, *is_said = present
+            if is_said[INFERRED] is None or added > before or list(said) == is_said:
+                kept += any(new is not None and new != old for new, old in zip(said, is_said, strict=True))
+                continue
         if not changed:
             moment = new_moment(db, source)
+        if present is not None:
+            db.execute("UPDATE fact SET removed = ? WHERE id = ?", (moment, number))
         db.execute(INSERT_FACT, (*fact, moment, *said))
         changed.append(fact)
     new: dict[str, Any] = {"new_entities": entities.new, "new_relations": relations.new}
-    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed), **new)
+    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed), kept=kept, **new)
+
+
+def revise(
+    db: sqlite3.Connection, facts: Sequence[Names3], source: str | None, qualifiers: Qualifiers, cleared: Sequence[str]
+) -> Written:
+    """Say other things of stored facts: each that changes is ended and stored anew in one moment.
+
+    What is not given stays, and what is `cleared` is said no more. A name that is not in the file is an
+    UnknownNameError, and a fact that is not there is merely counted.
+    """
+    moment = before = last_moment(db)
+    changed: list[tuple[int, int, int]] = []
+    rows = zip(*qualifiers.lists(0, len(facts)), strict=True)
+    for (head, relation, tail), said in zip(facts, rows, strict=True):
+        fact = id_of(db, "entity", head), id_of(db, "relation", relation), id_of(db, "entity", tail)
+        present = _present(db, fact)
+        if present is None or present[1] > before:
+            continue
+        number, _, *is_said = present
+        wanted = [old if new is None else new for new, old in zip(said, is_said, strict=True)]
+        wanted = [None if name in cleared else value for name, value in zip(QUALIFIERS, wanted, strict=True)]
+        if wanted == is_said:
+            continue
+        _refuse_backwards(wanted)
+        if not changed:
+            moment = new_moment(db, source)
+        db.execute("UPDATE fact SET removed = ? WHERE id = ?", (moment, number))
+        db.execute(INSERT_FACT, (*fact, moment, *wanted))
+        changed.append(fact)
+    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
+
+
+def withdraw(db: sqlite3.Connection, source: str | None, model: str | None, below: float | None) -> Written:
+    """End what models inferred: all of it, or that of one model, or what is less likely than `below`."""
+    conditions, values = ["inferred_by IS NOT NULL AND removed IS NULL"], list[object]()
+    if model is not None:
+        conditions.append("(inferred_by = ? OR substr(inferred_by, 1, length(?) + 1) = ? || '@')")
+        values += [model] * 3
+    if below is not None:
+        conditions.append("probability < ?")
+        values.append(below)
+    chosen = f"SELECT id, head, relation, tail FROM fact WHERE {' AND '.join(conditions)} ORDER BY id"
+    rows = db.execute(chosen, values).fetchall()
+    if not rows:
+        return Written(moment=last_moment(db), changed=as_triples([]), unchanged=0)
+    moment = new_moment(db, source)
+    db.executemany("UPDATE fact SET removed = ? WHERE id = ?", ((moment, row[0]) for row in rows))
+    return Written(moment=moment, changed=as_triples([row[1:] for row in rows]), unchanged=0)
 
 
 def remove(db: sqlite3.Connection, facts: Sequence[Names3], source: str | None) -> Written:
@@ -119,6 +179,21 @@ class Numbering:
                 self.new.append(name)
             self._seen[name] = number
         return number
+
+
+def _present(db: sqlite3.Connection, fact: tuple[int, int, int]) -> tuple[Any, ...] | None:
+    """The number of a current fact, the moment that added it, and its qualifiers."""
+    row: tuple[Any, ...] | None = db.execute(
+        f"SELECT id, added, {', '.join(QUALIFIERS)} FROM fact WHERE {CURRENT}", fact
+    ).fetchone()
+    return row
+
+
+def _refuse_backwards(said: Sequence[Any]) -> None:
+    """A DataError if a fact would end before it begins."""
+    first, last = said[list(QUALIFIERS).index("valid_from")], said[list(QUALIFIERS).index("valid_until")]
+    if first is not None and last is not None and last < first:
+        raise DataError(f"it would end on {to_date(last)}, before it begins on {to_date(first)}")
 
 
 def _is_current(db: sqlite3.Connection, fact: tuple[int, int, int]) -> bool:
