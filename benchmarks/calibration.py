@@ -1,7 +1,8 @@
 """How true are the percentages of best answers, for the model that comes with hmem on graphs it has not seen?
 
 Hides a tenth of the facts of each graph, such that every entity keeps one, and makes a knowledge base of the others.
-Then asks for the best answer that is not stored
+With --given its own test facts are hidden instead, which may be others than chance would hide: percentages promise
+nothing of these. Then asks for the best answer that is not stored
 
 - to the questions that hidden facts answer: `if_missing` says how likely it is, since an answer is missing there; apart
   for questions of which others are stored and for those without any;
@@ -10,7 +11,7 @@ Then asks for the best answer that is not stored
 An answer is true if its fact was hidden. `off` is how far what is said and what is true lie apart on average, over five
 bins of equal mass; with n questions chance alone makes that about 1/√n.
 
-    python benchmarks/calibration.py [DATA ...] [--questions 600] [--json PATH]
+    python benchmarks/calibration.py [DATA ...] [--given] [--questions 600] [--json PATH]
 
 DATA are datasets, folders or files of facts.
 """
@@ -27,6 +28,7 @@ import numpy as np
 import hmem
 from hmem.evaluation.isotonic import expected_calibration_error
 from hmem.graph.dataset import Dataset, spare_rows
+from hmem.graph.triples import Triples
 from hmem.knowledge.results import Direction, Question
 from hmem.knowledge.session import Session, whole
 from hmem.reproduction.results import append_line
@@ -45,25 +47,37 @@ class Asked(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*", default=["wordnet-mini"])
+    parser.add_argument("--given", action="store_true", help="hide the test facts of the dataset")
     parser.add_argument("--questions", type=int, default=600, help="of each kind")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     print(f"{'':22s} {'questions of':>14s} {'number':>7s} {'said':>7s} {'true':>7s} {'off':>6s}", flush=True)
     for data in given.data:
         dataset = hmem.load_dataset(data)
-        for kind, found in measured(dataset, given.questions).items():
-            line = {"question": "calibration", "dataset": dataset.name, "model": "base", "kind": kind, **found}
+        hidden = "test facts" if given.given else "a tenth"
+        for kind, found in measured(dataset, given.questions, given.given).items():
+            about = {"question": "calibration", "dataset": dataset.name, "model": "base", "hidden": hidden}
+            line = {**about, "kind": kind, **found}
             shown = f"{found['number']:7,d} {found['said']:7.3f} {found['true']:7.3f} {100 * found['off']:6.1f}"
             print(f"{dataset.name:22.22s} {kind:>14s} {shown}", flush=True)
             if given.json:
                 append_line(given.json, line)
 
 
-def measured(dataset: Dataset, most: int) -> dict[str, dict[str, float]]:
-    """What is said and what is true, for each kind of question."""
+def hide(dataset: Dataset, is_given: bool) -> tuple[Triples, Triples]:
+    """The facts that are hidden and those that are stored."""
+    if is_given:
+        return dataset.test, dataset.inference_triples("train+valid")
     facts = np.random.default_rng(0).permutation(np.unique(dataset.everything(), axis=0))
     rows = spare_rows(facts, round(HIDDEN * len(facts)))
-    hidden, stored = facts[rows], np.delete(facts, rows, axis=0)
+    return facts[rows], np.delete(facts, rows, axis=0)
+
+
+def measured(dataset: Dataset, most: int, is_given: bool = False) -> dict[str, dict[str, float]]:
+    """What is said and what is true, for each kind of question."""
+    hidden, stored = hide(dataset, is_given)
+    with_facts = np.unique(stored[:, [0, 2]])
+    hidden = hidden[np.isin(hidden[:, [0, 2]], with_facts).all(1)]
     entities, relations = list(dataset.vocab.entities), list(dataset.vocab.relations)
     known = {(entities[head], relations[relation], entities[tail]) for head, relation, tail in hidden.tolist()}
     filled = slots(stored)

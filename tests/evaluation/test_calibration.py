@@ -87,7 +87,7 @@ def test_a_weight_is_so_many_marks(marks: list[tuple[int, bool]], weights: list[
     times = np.array(weights[: len(marks)])
     weighted, repeated = (
         isotonic(log_p, is_true, times.astype(np.float64)),
-        isotonic(*(np.repeat(x, times) for x in (log_p, is_true))),
+        isotonic(np.repeat(log_p, times), np.repeat(is_true, times)),
     )
     assert weighted.starts.tolist() == repeated.starts.tolist()
     inside = (repeated.values > 0) & (repeated.values < 1)

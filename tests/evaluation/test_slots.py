@@ -8,13 +8,17 @@ from hypothesis import strategies as st
 from hmem.evaluation.isotonic import Steps
 from hmem.evaluation.slots import (
     BUCKETS,
+    EMPTY,
+    FILLED,
     KIND_PRIOR,
+    MOST_SURE,
     PRIOR,
     WITHHELD,
     Slot,
+    Slots,
     count,
     describe,
-    estimate,
+    drawn,
     fit,
     shares_of_kind,
     without_unseen,
@@ -97,19 +101,42 @@ def test_the_estimate_finds_what_the_slots_were_made_from() -> None:
     coefficients = np.array([0.5, 1.0, 0.4, -0.3])
     truth = 1 / (1 + np.exp(-slots.matrix() @ coefficients))
     is_missing = rng.random(8000) < truth
-    found = estimate(slots.matrix(), is_missing, np.ones(8000))
-    assert found.coefficients == pytest.approx(coefficients, abs=0.25)
-    assert np.abs(found(slots.matrix()) - truth).mean() < 0.05
+    counted = count(Neighborhoods.build(as_triples([(0, 0, 1)]), ENTITIES, RELATIONS))
+    found = fit(counted, slots, is_missing, np.ones(8000))
+    assert found is not None
+    for each in (found.filled, found.empty):
+        assert each.coefficients == pytest.approx(coefficients, abs=0.35)
+    assert np.abs(found.missing(slots) - truth).mean() < 0.05
     # Of those that lack nothing one in four is kept, and stands for four.
     kept = is_missing | (rng.random(8000) < 0.25)
-    weighted = estimate(slots.matrix()[kept], is_missing[kept], np.where(is_missing, 1.0, 4.0)[kept])
-    assert np.abs(weighted(slots.matrix()) - truth).mean() < 0.05
+    some = Slot(*(part[kept] for part in slots))
+    weighted = fit(counted, some, is_missing[kept], np.where(is_missing, 1.0, 4.0)[kept])
+    assert weighted is not None
+    assert np.abs(weighted.missing(slots) - truth).mean() < 0.05
+
+
+def test_a_few_slots_are_drawn_to_what_is_usual_and_many_are_not() -> None:
+    rng = np.random.default_rng(0)
+    slots = Slot(rng.random(8000) < 0.5, rng.normal(size=8000), rng.uniform(-6, 0, 8000), rng.integers(1, 9, 8000))
+    usual = np.where(slots.is_filled[:, None], FILLED, EMPTY)
+    truth = 1 / (1 + np.exp(-(slots.matrix() * (usual + np.array([1.5, -0.5, 0.3, 0.2]))).sum(1)))
+    is_missing = rng.random(8000) < truth
+    counted = count(Neighborhoods.build(as_triples([(0, 0, 1)]), ENTITIES, RELATIONS))
+    few = drawn(counted, Slot(*(part[:20] for part in slots)), is_missing[:20], np.ones(20), times=1.0)
+    many = drawn(counted, slots, is_missing, np.ones(8000), times=1.0)
+    for each, values in ((few.filled, FILLED), (few.empty, EMPTY)):
+        assert np.abs(each.coefficients[1:] - values[1:]).max() < 0.25
+    assert np.abs(many.missing(slots) - truth).mean() < 0.02
+    # Twice as much is missing: what lacks nothing must lack nothing in both of two halves.
+    twice = drawn(counted, slots, is_missing, np.ones(8000), times=2.0)
+    assert twice.missing(slots) == pytest.approx(np.minimum(1 - (1 - many.missing(slots)) ** 2, MOST_SURE))
+    assert Slots.from_dict(twice.to_dict()).missing(slots) == pytest.approx(twice.missing(slots))
 
 
 def test_slots_that_lack_an_answer_unseen_are_not_complete() -> None:
-    """Of 100 slots 15 are seen to lack an answer, and three times as many lack one unseen: 45 % of the other 85 too."""
-    found = without_unseen(Steps(starts=np.array([0.0, 1.0]), values=np.array([0.15, 0.4])), 0.25, independent=True)
-    assert found.values[0] == pytest.approx(15 / (15 + 0.55 * 85))
+    """Of 100 slots 15 are seen to lack an answer, and three times as many lack one unseen."""
+    found = without_unseen(Steps(starts=np.array([0.0, 1.0]), values=np.array([0.15, 0.4])), 0.25)
+    assert found.values[0] == pytest.approx(15 / (15 + 40))
     assert found.values[1] == 0.98  # more than can be, by accident: never quite certain
     same = without_unseen(found, 1.0)
     assert same.values[0] == pytest.approx(found.values[0])

@@ -7,6 +7,7 @@ import pytest
 from hmem.graph.generated import generated
 from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.counted import USUAL, Weights
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +38,13 @@ def test_few_facts_give_scores_and_many_give_probabilities(tmp_path: Path) -> No
 def test_it_is_done_again_when_the_base_has_grown_or_has_a_new_relation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = []
-    monkeypatch.setattr(
-        self_calibration.SelfCalibration, "_calibrate", lambda self: done.append(self.live.graph.num_facts)
-    )
+    done: list[int] = []
+
+    def count(counted: self_calibration.SelfCalibration) -> tuple[Weights, None]:
+        done.append(counted.live.graph.num_facts)
+        return USUAL, None
+
+    monkeypatch.setattr(self_calibration.SelfCalibration, "_calibrate", count)
     with base_of(tmp_path / "zoo.kb", 300) as kb:
         fact = next(iter(kb.store.listing(limit=1)))
 
@@ -76,7 +80,13 @@ def test_a_base_keeps_it_for_other_processes(tmp_path: Path, monkeypatch: pytest
         assert [row.names for row in kept] == [row.names for row in found]
         assert [row.probability for row in kept] == pytest.approx([row.probability for row in found], abs=1e-5)
         note = kb.store.metas()["calibration"]
-    wrong = ("[" * 9_999, "[]", note.replace('"found":{', '"found":5,"was":{'), note.replace('"form":1', '"form":0'))
+    wrong = (
+        "[" * 9_999,
+        "[]",
+        note.replace('"found":{', '"found":5,"was":{'),
+        note.replace('"form":2', '"form":0'),
+        note.replace('"weights":[', '"weights":[NaN,'),
+    )
     for other in wrong:
         with KnowledgeBase.open(path) as kb:
             kb.store.set_meta(calibration=other)

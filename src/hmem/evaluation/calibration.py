@@ -12,7 +12,7 @@ stored already may be less likely than its log p says; by how much (`Lean`) is f
 How to read such a probability:
 
 - A candidate that validation lacks counts as false, though it may be true and not recorded: it is a lower bound. A base
-  that is asked with facts of its own left out is presumed to lack others too, and they are allowed for (`presuming`).
+  that is asked with facts of its own left out is presumed to lack others too (`hmem.evaluation.presumed`).
 - Each question was asked because at least one answer to it is missing, so it holds for questions of which that is true.
   How likely that is has a number of its own (`hmem.evaluation.slots`), and what is shown is the product of the two.
 - It was counted on entities with about as many facts as those of training, and is not given for entities that have far
@@ -21,7 +21,6 @@ How to read such a probability:
 The calibration error is measured by two halves of the questions: each is predicted by the steps fitted to the other.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -44,7 +43,6 @@ ROOM = 2  # an entity may have so many times as many facts in a role as any had 
 FEW = 20  # so many facts in a role are never too many
 
 LEAST_LOG_P = -12.0  # below which all are alike
-LEAST_WEIGHT = 0.1  # of a candidate that counts as false
 LEAST_SLOPE = 0.05  # of log p, below which nothing is compared with it
 
 NUMBERS = ("questions", "candidates", "base_rate", "error", "top_error")
@@ -78,6 +76,7 @@ class Calibration:
     error: float | None  # expected calibration error of all candidates, cross-fitted; None if there are too few
     top_error: float | None  # the same of the first answers alone, which are read most
     first_steps: Steps | None = None  # for first answers; None in older models, where `steps` are of all
+    empty_steps: Steps | None = None  # for first answers where none is stored, if these have steps of their own
     slots: Slots | None = None  # whether there is an answer that is not stored; None in older models
     most: Int[np.ndarray, " R2"] | None = None  # the most facts that an entity of the training graph has in each role
     lean: Lean = NO_LEAN
@@ -97,6 +96,8 @@ class Calibration:
         leaning = self.lean(log_p, stored)
         others = self.steps(leaning)
         first = others if self.first_steps is None else np.maximum(self.first_steps(leaning), others)
+        if self.empty_steps is not None and stored is not None:
+            first = np.where(stored > 0, first, np.maximum(self.empty_steps(leaning), others))
         return missing * np.where(leads, first, others)
 
     def missing(
@@ -126,6 +127,7 @@ class Calibration:
             **{name: getattr(self, name) for name in NUMBERS},
             "steps": self.steps.to_dict(),
             "first_steps": None if self.first_steps is None else self.first_steps.to_dict(),
+            "empty_steps": None if self.empty_steps is None else self.empty_steps.to_dict(),
             "slots": None if self.slots is None else self.slots.to_dict(),
             "most": None if self.most is None else self.most.tolist(),
             "lean": list(self.lean),
@@ -147,6 +149,7 @@ class Calibration:
             return cls(
                 steps=Steps.from_dict(saved["steps"]),
                 first_steps=None if saved.get("first_steps") is None else Steps.from_dict(saved["first_steps"]),
+                empty_steps=None if saved.get("empty_steps") is None else Steps.from_dict(saved["empty_steps"]),
                 slots=None if saved.get("slots") is None else Slots.from_dict(saved["slots"]),
                 most=most,
                 lean=lean,
@@ -184,25 +187,9 @@ def calibrate(
     if not len(marks.outcomes.log_p):
         return None
     made = calibration_of(marks.outcomes, seed)
-    return replace(made, slots=slots_of([marks], count(graph)), most=most_per_role(graph))
-
-
-def calibrate_by(parts: Sequence[Marks], graph: Neighborhoods, left_out: float, presumed: float) -> Calibration | None:
-    """A calibration for a graph by marks of parts of it, in which a share of its facts is left out each time.
-
-    Another share is presumed to be missing from the graph itself.
-    """
-    parts = [each for each in parts if len(each.outcomes.log_p)]
-    if not parts:
-        return None
-    before = np.cumsum([0] + [int(each.outcomes.question.max()) + 1 for each in parts])
-    numbered = [
-        each.outcomes._replace(question=each.outcomes.question + start)
-        for each, start in zip(parts, before[:-1].tolist(), strict=True)
-    ]
-    outcomes = Outcomes(*(np.concatenate(columns) for columns in zip(*numbered, strict=True)))
-    made = calibration_of(outcomes, weights=presuming(outcomes, left_out, presumed))
-    return replace(made, slots=slots_of(parts, count(graph), independent=True), most=most_per_role(graph))
+    is_missing = np.arange(len(marks.weights)) < marks.outcomes.leads.sum()
+    slots_of_graph = fit(count(graph), marks.slots, is_missing, marks.weights, seen=marks.seen)
+    return replace(made, slots=slots_of_graph, most=most_per_role(graph))
 
 
 def marks_of(
@@ -213,16 +200,12 @@ def marks_of(
     slots: int = SLOTS,
     depth: int = DEPTH,
     seed: int = 0,
-    presumed: float | None = None,
+    sample: Int[np.ndarray, "n 2"] | None = None,
 ) -> Marks:
-    """Ask the questions of the validation facts, and some that they do not ask.
-
-    With `presumed` it is taken that this share of all facts is missing, and as many more are that nobody knows of;
-    without, that what validation holds is missing, and that nobody knows of the test facts.
-    """
-    queries = queries_of(dataset, "valid")
-    asked = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)  # (entity, role)
-    sample = asked if len(asked) <= questions else asked[np.sort(_draw(len(asked), questions, seed))]
+    """Ask the questions of the validation facts, all or a sample or those given, and some that they do not ask."""
+    asked = asked_by_validation(dataset)
+    if sample is None:
+        sample = asked if len(asked) <= questions else asked[np.sort(_draw(len(asked), questions, seed))]
     outcomes = outcomes_of(scorer, dataset, sample, depth)
     graph = dataset.inference_graph("train")
     counted = count(graph)
@@ -233,19 +216,16 @@ def marks_of(
     pairs = np.concatenate([sample[lacking], others[found.question]])
     described = describe(counted, graph, pairs[:, 0], pairs[:, 1], np.concatenate([first, found.log_p]))
     known = len(dataset.valid)
-    seen, times = known / (known + len(dataset.test)), 1.0
-    if presumed is not None:
-        seen, times = 0.5, presumed * (known + len(dataset.train)) / known
-    each = np.full(len(lacking), times * len(asked) / len(sample))
+    each = np.full(len(lacking), len(asked) / len(sample))
+    seen = known / (known + len(dataset.test))
     return Marks(outcomes, described, np.concatenate([each, weights[found.question]]), seen)
 
 
-def slots_of(parts: Sequence[Marks], counted: Counted, independent: bool = False) -> Slots | None:
-    """How likely it is that a slot lacks an answer: those that are asked do, and some of all others do not."""
-    slots = Slot(*(np.concatenate(columns) for columns in zip(*(each.slots for each in parts), strict=True)))
-    is_missing = [np.arange(len(each.weights)) < each.outcomes.leads.sum() for each in parts]
-    weights = np.concatenate([each.weights for each in parts])
-    return fit(counted, slots, np.concatenate(is_missing), weights, seen=parts[0].seen, independent=independent)
+def asked_by_validation(dataset: Dataset) -> Int[np.ndarray, "n 2"]:
+    """The entities and roles of the questions that validation facts answer, each once."""
+    queries = queries_of(dataset, "valid")
+    asked: Int[np.ndarray, "n 2"] = np.unique(np.stack([queries.entities, queries.roles], axis=1), axis=0)
+    return asked
 
 
 def _draw(count: int, sample: int, seed: int) -> Int[np.ndarray, " n"]:
@@ -287,7 +267,7 @@ def _others(
     return np.stack(np.divmod(np.concatenate(keys), num_roles), axis=1), np.concatenate(weights)
 
 
-def calibration_of(outcomes: Outcomes, seed: int = 0, weights: Float[np.ndarray, " n"] | None = None) -> Calibration:
+def calibration_of(outcomes: Outcomes, seed: int = 0) -> Calibration:
     """Fit all candidates, and measure the error by two halves of the questions, each with the fit of the other."""
     asked, question = np.unique(outcomes.question, return_inverse=True)
     is_true, leads = outcomes.is_true, outcomes.leads
@@ -302,7 +282,7 @@ def calibration_of(outcomes: Outcomes, seed: int = 0, weights: Float[np.ndarray,
             probability[mine] = np.where(leads[mine], first(leaning), others(leaning))
         error = expected_calibration_error(probability, is_true)
         top_error = expected_calibration_error(probability[leads], is_true[leads])
-    lean, first, others = _fitted(outcomes, weights)
+    lean, first, others = _fitted(outcomes)
     return Calibration(
         steps=others,
         first_steps=first,
@@ -320,19 +300,18 @@ def _some(outcomes: Outcomes, kept: Bool[np.ndarray, " n"]) -> Outcomes:
     return Outcomes(log_p[kept], is_true[kept], leads[kept], question[kept], None if stored is None else stored[kept])
 
 
-def _fitted(outcomes: Outcomes, weights: Float[np.ndarray, " n"] | None = None) -> tuple[Lean, Steps, Steps]:
+def _fitted(outcomes: Outcomes) -> tuple[Lean, Steps, Steps]:
     """What is added to log p; the steps of first answers, and of the others: theirs too where there are no others."""
-    weights = np.ones(len(outcomes.log_p)) if weights is None else weights
     leads, is_true = outcomes.leads, outcomes.is_true
-    lean = lean_of(outcomes, weights)
+    lean = lean_of(outcomes)
     leaning = lean(outcomes.log_p, outcomes.stored)
-    first = isotonic(leaning[leads], is_true[leads], weights[leads])
+    first = isotonic(leaning[leads], is_true[leads])
     if leads.all():
         return lean, first, first
-    return lean, first, isotonic(leaning[~leads], is_true[~leads], weights[~leads])
+    return lean, first, isotonic(leaning[~leads], is_true[~leads])
 
 
-def lean_of(outcomes: Outcomes, weights: Float[np.ndarray, " n"]) -> Lean:
+def lean_of(outcomes: Outcomes) -> Lean:
     """How first answers lean, where some are to filled slots and some to empty ones."""
     leads, stored = outcomes.leads, outcomes.stored
     if stored is None:
@@ -341,34 +320,10 @@ def lean_of(outcomes: Outcomes, weights: Float[np.ndarray, " n"]) -> Lean:
     if len(np.unique(stored > 0)) < 2 or len(np.unique(is_true)) < 2:
         return Lean()
     columns = [np.ones(len(log_p)), np.maximum(log_p, LEAST_LOG_P), stored > 0, np.log1p(stored)]
-    beta = regression(np.stack(columns, axis=1), is_true, weights[leads], np.ones(4, dtype=bool))
+    beta = regression(np.stack(columns, axis=1), is_true, np.ones(len(log_p)), np.ones(4, dtype=bool))
     if beta[1] <= LEAST_SLOPE:
         return Lean()
     return Lean(*np.round(beta[2:] / beta[1], 4).tolist())
-
-
-def presuming(outcomes: Outcomes, left_out: float, presumed: float) -> Float[np.ndarray, " n"]:
-    """What each candidate counts for, if a share w of a graph's facts is left out and a share h is missing anyway.
-
-    Let n answers to a question be stored, and x be the share of such candidates that are seen to be true.
-
-    - Of those that count as false some are true and missing anyway. For each candidate that is left out there are h/w
-      of these, provided that one of the n others is left out too: x·(h/w)·(1 − (1 − w)ⁿ).
-    - Where one answer is left out of n + 1, others may be. Of a question that lacks any, a graph without a share h of
-      its facts lacks (h/w)·(1 − (1 − w)ⁿ⁺¹) / (1 − (1 − h)ⁿ⁺¹) times as many, and its best answer is true as
-      much more often.
-    """
-    assert outcomes.stored is not None
-    log_p, is_true, leads, n = outcomes.log_p, outcomes.is_true, outcomes.leads, outcomes.stored
-    share = np.empty(len(log_p))
-    for kind in (leads, ~leads):
-        if kind.any():
-            share[kind] = isotonic(log_p[kind], is_true[kind])(log_p[kind])
-    times = presumed / left_out
-    unseen = share * times * (1 - (1 - left_out) ** n)
-    lacks = times * (1 - (1 - left_out) ** (n + 1)) / (1 - (1 - presumed) ** (n + 1))
-    weights: Float[np.ndarray, " n"] = np.where(is_true, lacks, np.clip(1 - unseen / (1 - share), LEAST_WEIGHT, 1.0))
-    return weights
 
 
 def most_per_role(graph: Neighborhoods) -> Int[np.ndarray, " R2"]:

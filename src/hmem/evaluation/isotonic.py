@@ -36,18 +36,28 @@ class Steps:
 
 
 def isotonic(
-    log_p: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
+    log_p: Float[np.ndarray, " n"],
+    is_true: Bool[np.ndarray, " n"],
+    weights: Float[np.ndarray, " n"] | None = None,
+    expected: Float[np.ndarray, " n"] | None = None,
+    worth: float = 0.0,
 ) -> Steps:
     """The non-decreasing steps of least squared error, by pooling neighbors that are out of order.
 
     A step that begins half-way between two log probabilities treats both alike. The lowest step, of which nothing may
     have been true, and the highest, of which everything may have been, stay 1/(n + 2) away from certainty, where n is
     how many candidates they were counted from.
+
+    The steps are drawn to what is `expected` of each candidate, as if it were the share of the true ones among `worth`
+    more candidates.
     """
     weights = np.ones(len(log_p)) if weights is None else weights
+    found = weights * is_true
+    if expected is not None:
+        weights, found = weights + worth / len(log_p), found + worth / len(log_p) * expected
     points, place, numbers = np.unique(log_p, return_inverse=True, return_counts=True)
     mass = np.bincount(place, weights=weights)
-    hits = np.bincount(place, weights=weights * is_true)
+    hits = np.bincount(place, weights=found)
     blocks: list[list[float]] = []  # hits, mass, number and first point of each block so far; their shares rise
     for first, point in enumerate(zip(hits.tolist(), mass.tolist(), numbers.tolist(), strict=True)):
         blocks.append([*point, first])

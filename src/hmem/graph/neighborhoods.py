@@ -41,6 +41,7 @@ class Neighborhoods:
         self.num_relations = num_relations
         self.num_entities = len(offsets) - 1
         self._keys: Int[np.ndarray, " M"] | None = None  # owner · 2R + role of every base edge, made when asked for
+        self._times: dict[int, tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]] = {}  # of roles asked for already
         self._added: dict[int, set[int]] = {}  # entity -> packed edges
         self._removed: dict[int, set[int]] = {}  # the same, for edges of the base
 
@@ -201,6 +202,20 @@ class Neighborhoods:
         order = np.argsort(self.roles, kind="stable")
         bounds = np.searchsorted(self.roles[order], np.arange(1, self.num_roles))
         return np.split(self.fillers[order].astype(np.int64), bounds)
+
+    def times(self, role: int, width: int) -> Int[np.ndarray, " W"]:
+        """How many edges of this role each entity is the filler of; edges of the base are counted once and kept."""
+        if role not in self._times:
+            self._times[role] = np.unique(self.fillers[self.roles == role], return_counts=True)
+        counts = np.zeros(max(width, self.num_entities), dtype=np.int64)
+        fillers, numbers = self._times[role]
+        counts[fillers] = numbers
+        for overlay, change in ((self._added, 1), (self._removed, -1)):
+            for edges in overlay.values():
+                for edge in edges:
+                    if edge >> FILLER_BITS == role:
+                        counts[edge & (2**FILLER_BITS - 1)] += change
+        return counts[:width]
 
     def to_triples(self) -> Triples:
         """The facts, sorted by head, relation, tail."""

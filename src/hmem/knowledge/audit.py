@@ -16,7 +16,6 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from hmem.evaluation.calibration import Calibration
 from hmem.graph.triples import PARTS, Triples
 from hmem.knowledge.predictor import Predictor, Ranked
 from hmem.knowledge.results import Direction, Table
@@ -91,10 +90,8 @@ def doubt(ends: tuple[Ranked, Ranked]) -> Float[np.ndarray, " n"]:
     return mean
 
 
-def expected(
-    predictor: Predictor, fact: tuple[int, int, int], calibration: Calibration | None
-) -> tuple[int, int, Ranked] | None:
-    """The question, of the two that a fact answers, with the likelier other answer: its entity, role and that answer.
+def expected(predictor: Predictor, fact: tuple[int, int, int]) -> tuple[int, int, Ranked] | None:
+    """The question, of the two that a fact answers, whose best answer is furthest ahead of it: entity, role and answer.
 
     To be asked while the fact is left out.
     """
@@ -103,10 +100,12 @@ def expected(
     askable = [place for place in (0, 1) if predictor.is_askable(int(entities[place]))]
     found = predictor.best(entities[askable], roles[askable], [2] * len(askable))
     best: list[tuple[float, int, int, Ranked]] = []
-    for place, answers, itself in zip(askable, found, [(tail, head)[each] for each in askable], strict=True):
+    for place, answers in zip(askable, found, strict=True):
+        itself = np.array([(tail, head)[place]])
         others = np.flatnonzero(answers.answers != itself)[:1]
         one = Ranked(**{name: getattr(answers, name)[others] for name in Ranked.__slots__})
         if len(others):
-            likely = one.log_p if calibration is None else calibration.probability(one.log_p, one.leads)
-            best.append((float(likely[0]), int(entities[place]), int(roles[place]), one))
+            fact_itself = predictor.judge(entities[[place]], roles[[place]], itself)
+            ahead = one.scores[0] - max(fact_itself.scores[0], one.scores[0] - FURTHEST)
+            best.append((float(ahead), int(entities[place]), int(roles[place]), one))
     return None if not best else max(best, key=lambda each: each[0])[1:]

@@ -2,8 +2,16 @@
 
 A network that was trained on other graphs knows how facts go together in general, and counting knows how they do in
 this one: of the entities with filler f in role c, how many have x in role q? The answers of a base without a model of
-its own are ranked by both, as by two experts who do not know of each other: the scores are log p + log(counts + LEAST).
-Where counting has nothing to say all candidates have LEAST, and the network decides alone.
+its own are ranked by both. A score is a sum of what speaks for an answer, each times a weight of the base (`Weights`):
+
+    log p                 of the network, among the answers that are not stored and not below FLOOR
+    log(best + LEAST)     the greater of the two counts, that of the entity's premises and that of the candidate's
+    log(own/LEAST + 1)    the count by the entity's premises
+    log(other/LEAST + 1)  the count by the candidate's premises
+    log(times + ½)        how many facts have the candidate at this end of the relation
+
+`hmem.knowledge.weighing` finds the weights. With 1, 1, 0, 0, 0 the network and counting are two experts who do not know
+of each other. Where counting has nothing to say all candidates have LEAST, and the network decides alone.
 
 Everything is looked up when it is asked for, so that it holds for the facts of this moment, and for a question some of
 whose facts are hidden. What is looked at is limited: a hub costs no more than a few thousand others.
@@ -11,6 +19,8 @@ whose facts are hidden. What is looked at is limited: a hub costs no more than a
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +33,7 @@ from hmem.graph.triples import mirror_role
 from hmem.model.build import ModelScorer
 
 LEAST = 0.05  # added to every count
+FLOOR = -12.0  # of log p, softly: the network does not tell how unlikely the unlikely is
 MOST_OWNERS = 20_000  # entities of a premise; one with more says little of any of them
 MOST_HAVES = 2_000  # entities that have the answer, by whose facts others are found
 MOST_FEATURES = 4_000  # of their facts, the most frequent
@@ -30,26 +41,90 @@ MOST_FEATURES = 4_000  # of their facts, the most frequent
 Pairs = tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]
 
 
-class CountedScorer:
-    """A model on a graph and what counting says there, as evaluation asks them."""
+class Weights(NamedTuple):
+    """What each thing that speaks for an answer is worth in a base."""
 
-    def __init__(self, model: ModelScorer, graph: Neighborhoods) -> None:
-        self.model, self.graph = model, graph
+    network: float = 1.0
+    best: float = 1.0
+    own: float = 0.0
+    other: float = 0.0
+    times: float = 0.0
+
+
+USUAL = Weights()  # which suit most graphs
+
+
+class CountedScorer:
+    """A network on a graph and what counting says there, as evaluation asks them.
+
+    What the network said is kept, so that questions can be asked again with other weights.
+    """
+
+    def __init__(self, model: ModelScorer, graph: Neighborhoods, weights: Weights = USUAL) -> None:
+        self.model, self.graph, self.weights = model, graph, weights
+        self._said: dict[tuple[int, int], Float[Tensor, " E"]] = {}
 
     @property
     def device(self) -> torch.device:
         return self.model.device
 
     def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
-        scores = self.model.score(entities, roles)
-        for row, entity, role in zip(scores, entities.tolist(), roles.tolist(), strict=True):
-            row += log_counts(self.graph, entity, role, row)
-        return scores
+        rows = []
+        for pair in zip(entities.tolist(), roles.tolist(), strict=True):
+            row = self.by_network(*pair).clone()
+            add_counts(row, self.graph, *pair, self.weights)
+            rows.append(row)
+        return torch.stack(rows)
+
+    def by_network(self, entity: int, role: int) -> Float[Tensor, " E"]:
+        """The scores of the network; −∞ for the asked entity, unless some fact of the relation has it at both ends."""
+        if (entity, role) not in self._said:
+            asked = (torch.tensor([each], device=self.device) for each in (entity, role))
+            row = self.model.score(*asked)[0]
+            if not self._loops[role % self.graph.num_relations]:
+                row[entity] = -torch.inf
+            self._said[entity, role] = row
+        return self._said[entity, role]
+
+    @cached_property
+    def _loops(self) -> Int[np.ndarray, " R"]:
+        """How many facts of each relation have the same entity at both ends."""
+        facts = self.graph.to_triples()
+        return np.bincount(facts[facts[:, 0] == facts[:, 2], 1], minlength=self.graph.num_relations)
 
 
 def log_counts(graph: Neighborhoods, entity: int, role: int, like: Float[Tensor, " W"]) -> Float[Tensor, " W"]:
-    """What counting adds to the scores of a question, on the device of these."""
+    """What counting adds to the scores of a model that was trained on the graph, on the device of these."""
     return torch.from_numpy(np.log(counts(graph, entity, role, len(like)) + LEAST)).to(like)
+
+
+def add_counts(row: Float[Tensor, " W"], graph: Neighborhoods, entity: int, role: int, weights: Weights) -> None:
+    """Make scores of a question of the network's, in place; a candidate that it does not reach stays at −∞."""
+    reached = np.flatnonzero(np.isfinite(row.cpu().numpy()))
+    if len(reached):
+        parts = evidence(graph, entity, role, row.cpu().numpy(), reached)
+        total = sum(weight * part for weight, part in zip(weights, parts, strict=True) if weight)
+        row[torch.from_numpy(reached).to(row.device)] = torch.from_numpy(np.asarray(total)).to(row)
+
+
+def evidence(
+    graph: Neighborhoods,
+    entity: int,
+    role: int,
+    scores: Float[np.ndarray, " W"],
+    candidates: Int[np.ndarray, " n"],
+) -> Iterator[Float[np.ndarray, " n"]]:
+    """What speaks for candidates, in the order of the `Weights`, given the network's scores of all entities."""
+    rivals = scores.copy()
+    stored = graph.answers(entity, role)
+    rivals[stored[stored < len(rivals)]] = -np.inf
+    total = np.logaddexp.reduce(rivals) if np.isfinite(rivals).any() else np.logaddexp.reduce(scores)
+    yield np.logaddexp(scores[candidates] - total, np.float32(FLOOR))
+    own, other = (each[candidates] for each in counts_of_ends(graph, entity, role, len(scores)))
+    yield np.log(best_of(own, other) + np.float32(LEAST))
+    yield np.log1p(own / np.float32(LEAST))
+    yield np.log1p(other / np.float32(LEAST))
+    yield np.log(graph.times(role, len(scores))[candidates] + np.float32(0.5))
 
 
 @contextmanager
@@ -65,10 +140,20 @@ def hidden(graph: Neighborhoods, facts: Iterable[tuple[int, int, int]]) -> Itera
 
 def counts(graph: Neighborhoods, entity: int, role: int, width: int) -> Float[np.ndarray, " W"]:
     """P of every answer by the best premise of the entity, or by that of the candidate if it says more."""
-    own, other = np.zeros((2, width), dtype=np.float32)
-    np.maximum.at(own, *_by_entity(graph, entity, role))
-    np.maximum.at(other, *_by_candidates(graph, entity, role))
-    best: Float[np.ndarray, " W"] = np.maximum(own, other) + np.float32(TIE) * np.minimum(own, other)
+    return best_of(*counts_of_ends(graph, entity, role, width))
+
+
+def counts_of_ends(graph: Neighborhoods, entity: int, role: int, width: int) -> Float[np.ndarray, "2 W"]:
+    """P of every answer by the best premise of the entity, and by that of the candidate."""
+    ends = np.zeros((2, width), dtype=np.float32)
+    np.maximum.at(ends[0], *_by_entity(graph, entity, role))
+    np.maximum.at(ends[1], *_by_candidates(graph, entity, role))
+    return ends
+
+
+def best_of(own: Float[np.ndarray, " n"], other: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """The greater of two counts; where that is equal the lesser decides."""
+    best: Float[np.ndarray, " n"] = np.maximum(own, other) + np.float32(TIE) * np.minimum(own, other)
     return best
 
 

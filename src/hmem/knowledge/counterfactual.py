@@ -81,9 +81,9 @@ def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, wa
         for row, place in zip(scores, places, strict=True):  # a stored answer is a rival where its fact is hidden
             predictor.count(row, entity, role, facts[place])
             row[[other for other in stored if predictor.fact(entity, role, other) not in facts[place]]] = -torch.inf
+        scores[:, itself] = -torch.inf
         own = scores[:, answer, None]
         log_p = scores.log_softmax(1).double().nan_to_num(-np.inf)
-        scores[:, itself] = log_p[:, itself] = -torch.inf
         found.scores[places], found.log_p[places] = own[:, 0].cpu().numpy(), log_p[:, answer].cpu().numpy()
         found.lead_log_p[places] = log_p.max(1).values.cpu().numpy()
         found.ranks[places] = (1 + (scores > own).sum(1) + (scores == own)[:, :answer].sum(1)).cpu().numpy()

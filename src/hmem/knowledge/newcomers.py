@@ -17,7 +17,7 @@ from hmem.evaluation.outcomes import DEPTH, outcomes_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import Triples
-from hmem.knowledge.counted import CountedScorer
+from hmem.knowledge.counted import USUAL, CountedScorer, Weights
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.self_calibration import FEWEST, GROWN, WORK
 from hmem.model.build import ModelScorer, Network
@@ -37,14 +37,18 @@ class Newcomers:
     live: LiveGraph
     first: int | None = None  # entities that the first write brought
     facts: int = 0  # when it was last begun anew
+    weights: Weights = USUAL  # then
     usual: Int[np.ndarray, " R2"] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     found: dict[tuple[int, int, bool], Steps | None] = field(default_factory=dict)
 
-    def steps(self, entity: int, role: int) -> Steps | None:
-        """P(true | log p) for an entity as new as this one; None if it is no newcomer, or if nothing can be said."""
+    def steps(self, entity: int, role: int, weights: Weights = USUAL) -> Steps | None:
+        """P(true | log p) for an entity as new as this one; None if it is no newcomer, or if nothing can be said.
+
+        `weights` are those by which log p was made.
+        """
         if entity < self._first() or self.live.graph.num_facts < FEWEST:
             return None
-        self._keep_up()
+        self._keep_up(weights)
         roles, _ = self.live.graph.edges_of(entity)
         stored = int((roles == role).sum())
         if not 0 < stored < self.usual[role]:
@@ -61,10 +65,11 @@ class Newcomers:
             self.first = int(brought[:, [0, 2]].max()) + 1 if len(brought) else 0
         return self.first
 
-    def _keep_up(self) -> None:
+    def _keep_up(self, weights: Weights) -> None:
         graph = self.live.graph
-        if len(self.usual) != graph.num_roles or not self.facts / GROWN <= graph.num_facts <= GROWN * self.facts:
-            self.found, self.facts = {}, graph.num_facts
+        has_grown = not self.facts / GROWN <= graph.num_facts <= GROWN * self.facts
+        if has_grown or len(self.usual) != graph.num_roles or weights != self.weights:
+            self.found, self.facts, self.weights = {}, graph.num_facts, weights
             self.usual = usual_number(graph.to_triples(), graph.num_relations)
 
     def _calibrate(self, role: int, few: int, alone: bool) -> Steps | None:
@@ -82,7 +87,8 @@ class Newcomers:
         asked = np.stack([chosen, np.full_like(chosen, role)], axis=1)
         with torch.inference_mode(), kept_memory():
             graph = dataset.inference_graph("train")
-            scorer = CountedScorer(ModelScorer(self.model, FrozenIndex(graph, self.model.device)), graph)
+            network = ModelScorer(self.model, FrozenIndex(graph, self.model.device))
+            scorer = CountedScorer(network, graph, self.weights)
             found = outcomes_of(scorer, dataset, asked, DEPTH)
         return isotonic(found.log_p, found.is_true) if len(found.log_p) else None
 

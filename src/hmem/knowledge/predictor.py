@@ -25,7 +25,7 @@ from torch import Tensor
 
 from hmem.errors import NonFiniteError
 from hmem.graph.triples import mirror_role
-from hmem.knowledge.counted import hidden, log_counts
+from hmem.knowledge.counted import Weights, add_counts, hidden, log_counts
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.live_links import LiveLinks
 from hmem.knowledge.live_vectors import LiveVectors
@@ -60,8 +60,8 @@ class Ranked:
 class Predictor:
     """A model, the facts of this moment and a vector for every entity in them; used through a `Session`."""
 
-    def __init__(self, model: Network, live: LiveGraph, *, counting: float = 0.0) -> None:
-        """What counting says is added to the scores, times `counting` (`hmem.knowledge.counted`)."""
+    def __init__(self, model: Network, live: LiveGraph, *, counting: float | Weights = 0.0) -> None:
+        """What counting says joins the scores, times a number or with `Weights` (`hmem.knowledge.counted`)."""
         self.model, self.live, self.counting = model.eval(), live, counting
         self.vectors = LiveVectors(model, live) if isinstance(model, HMem) else None
         self.links = LiveLinks(live, model.device) if isinstance(model, Propagation) else None
@@ -154,10 +154,13 @@ class Predictor:
     def count(
         self, row: Float[Tensor, " W"], entity: int, role: int, without: Iterable[tuple[int, int, int]] = ()
     ) -> None:
-        """Add to the scores of a question what counting says, without some facts."""
+        """Make scores of a question of those of the network, by what counting says without some facts."""
         if self.counting:
             with hidden(self.live.graph, without):
-                row += self.counting * log_counts(self.live.graph, entity, role, row)
+                if isinstance(self.counting, Weights):
+                    add_counts(row, self.live.graph, entity, role, self.counting)
+                else:
+                    row += self.counting * log_counts(self.live.graph, entity, role, row)
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
@@ -287,8 +290,8 @@ class Predictor:
         self, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], k: int, itself: Sequence[int]
     ) -> Ranked:
         """The best of a row in which stored answers are −∞ already; `itself` is none."""
-        total = self._total(row)
         row[[each for each in itself if each < len(row)]] = -torch.inf
+        total = self._total(row)
         best = first(row, k)
         scores, alone = (each[best].double().cpu().numpy() for each in (row, log_alone))
         places, stored = np.arange(len(scores)), np.zeros(len(scores), dtype=bool)
@@ -314,8 +317,8 @@ class Predictor:
         score = float(row[answer])
         others = stored[(stored != answer) & (stored < len(row))].astype(np.int64)
         row[torch.from_numpy(others).to(row.device)] = -torch.inf
-        total = self._total(row)
         row[[each for each in itself if each < len(row) and each != answer]] = -torch.inf
+        total = self._total(row)
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
         judged.log_p[place] = float(log_alone[answer]) - total

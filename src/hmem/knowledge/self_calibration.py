@@ -1,30 +1,44 @@
-"""Probabilities of a model that was not trained on a base, from the facts of the base itself.
+"""How far a model that was not trained on a base can be trusted there, from the facts of the base itself.
 
-Some stored facts are left out and asked for: how often is an answer with such a score one of them? That is done when a
-question is first asked, and again when the base has grown or shrunk much; a base that can be written to keeps what was
-found, so that it is not counted twice. A base with few facts has too few to leave out; there, answers have scores.
+Some stored facts are left out and asked for. What do the network and counting say of them, and how much does each of
+the two tell (`hmem.knowledge.weighing`)? And with both: how often is an answer with such a score one of them? That is
+done when a question is first asked, and again when the base has grown or shrunk much; a base that can be written to
+keeps what was found, so that it is not counted twice. A base with few facts has too few to leave out; there, answers
+have scores, by the usual weights.
 
 A twentieth of the facts is left out at a time, so that the others are nearly as many as there are, and several times
-where there are few. How much a base lacks nobody knows: the percentages are those of one that lacks a tenth.
+where there are few. Which ones depends on their names alone: a base that has a few facts more is asked much the same.
+How much a base lacks is unknown: the percentages are those of one that lacks a tenth.
 """
 
 import json
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Int
 
 from hmem.errors import HMemError
-from hmem.evaluation.calibration import Calibration, Marks, calibrate_by, marks_of, most_per_role
+from hmem.evaluation.calibration import (
+    Calibration,
+    asked_by_validation,
+    marks_of,
+    most_per_role,
+)
+from hmem.evaluation.presumed import calibrate_by
 from hmem.evaluation.slots import count
 from hmem.graph.dataset import Dataset, spare_rows
+from hmem.graph.fact_keys import fact_keys
 from hmem.graph.names import Vocabulary
-from hmem.knowledge.counted import CountedScorer
+from hmem.knowledge.counted import USUAL, CountedScorer, Weights
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.store.store import Store
+from hmem.knowledge.weighing import Asked, asked, weigh
 from hmem.model.build import ModelScorer, Network
 from hmem.model.index import FrozenIndex
 from hmem.training.allocation import kept_memory
@@ -32,23 +46,33 @@ from hmem.training.allocation import kept_memory
 FEWEST = 200  # facts from which on some can be left out
 LEFT_OUT = 0.05  # of the facts, at a time
 LACKING = 0.1  # of all facts, those that a base is presumed to lack
-MOST_TIMES = 6
-WORK = 10_000_000  # edges that may be looked at in all: some seconds of two cores
-MOST, LEAST = 400, 60  # questions
+MOST_TIMES = 10
+WORK = 30_000_000  # edges that may be looked at in all: some seconds of two cores
+MOST, LEAST = 800, 100  # questions
+WEIGHED = 400  # of these questions, by which the network and counting are weighed
 GROWN = 1.5  # times as many facts as when it was last done, or as few
 KEY = "calibration"  # of the note in which a base keeps it
-FORM = 1  # of the note; another number when the same facts would give another calibration
+FORM = 2  # of the note; another number when the same facts would give another calibration
+
+
+class LeftOut(NamedTuple):
+    """A base without some of its facts, and what is asked about them."""
+
+    dataset: Dataset  # validation holds what was left out
+    scorer: CountedScorer
+    sample: Int[np.ndarray, "n 2"]  # entities and roles
 
 
 @dataclass(slots=True)
 class SelfCalibration:
-    """A calibration that follows the facts of a base."""
+    """Weights and a calibration that follow the facts of a base."""
 
     model: Network
     live: LiveGraph
     link: ModelLink
     facts: int = 0  # when it was last done
     relations: int = 0
+    weights: Weights = USUAL
     found: Calibration | None = None
     is_kept: bool = True  # whether the base has it, or there is nothing to keep
 
@@ -59,10 +83,11 @@ class SelfCalibration:
     def current(self) -> Calibration | None:
         facts = self.live.graph.num_facts
         if facts < FEWEST:
+            self.weights = USUAL
             return None
         if self.is_due():
             self.facts, self.relations = facts, self.live.num_relations
-            self.found = self._calibrate()
+            self.weights, self.found = self._calibrate()
             self._keep()
         return self.found
 
@@ -74,7 +99,7 @@ class SelfCalibration:
             if kept["slots"] is not None:
                 kept["slots"]["counted"] = None
         about = {"form": FORM, "model": self.link.checksum, "facts": self.facts, "relations": self.relations}
-        return json.dumps({**about, "found": _rounded(kept)}, separators=(",", ":"))
+        return json.dumps({**about, "weights": self.weights, "found": _rounded(kept)}, separators=(",", ":"))
 
     def _holds(self, facts: int, relations: int) -> bool:
         """Whether a calibration that was made with so many facts and relations still says what is true."""
@@ -108,35 +133,66 @@ class SelfCalibration:
                 if found["slots"] is not None:
                     counted = count(graph)
                     found["slots"]["counted"] = {name: part.tolist() for name, part in counted._asdict().items()}
+            weights = Weights(*(float(each) for each in note["weights"]))
+            if not np.isfinite(weights).all():
+                return False
             self.found = None if found is None else Calibration.from_dict(found)
+            self.weights = weights
         except (KeyError, TypeError, ValueError, RecursionError, HMemError):  # none, or of another time
             return False
         self.facts, self.relations = note["facts"], note["relations"]
         return True
 
-    def _calibrate(self) -> Calibration | None:
-        live, facts = self.live, self.live.graph.to_triples()
-        wanted = int(np.clip(WORK // (2 * len(facts)), min(LEAST, MOST), MOST))
-        parts: list[Marks] = []
-        asked = 0
+    def _calibrate(self) -> tuple[Weights, Calibration | None]:
         with torch.inference_mode(), kept_memory():
-            for time in range(MOST_TIMES):
-                if asked >= wanted:
-                    break
-                facts = np.random.default_rng(time).permutation(facts)
-                left_out = spare_rows(facts, max(1, round(LEFT_OUT * len(facts))))
-                if not left_out:
-                    return None
-                names = Vocabulary(live.entities.names, list(live.relations.names)[: live.num_relations])
+            parts = self._parts()
+            if not parts:
+                return USUAL, None
+            weights = weigh(list(islice(_evidence(parts), WEIGHED)))
+            marks = []
+            for dataset, scorer, sample in parts:
+                scorer.weights = weights
+                slots = max(1, min(len(sample), 2 * len(dataset.valid)) // 2)
+                marks.append(marks_of(scorer, dataset, sample=sample, slots=slots))
+        return weights, calibrate_by(marks, self.live.graph, LEFT_OUT, LACKING)
+
+    def _parts(self) -> list[LeftOut]:
+        """The base without one and another twentieth of its facts, until there are enough questions."""
+        live, facts = self.live, self.live.graph.to_triples()
+        names = Vocabulary(live.entities.names, list(live.relations.names)[: live.num_relations])
+        turns = fact_keys(facts, names) / 2.0**64  # from 0 to 1, evenly
+        rest = int(np.clip(WORK // (2 * len(facts)), LEAST, MOST))
+        parts: list[LeftOut] = []
+        for time in range(MOST_TIMES):
+            near = (turns >= time * LEFT_OUT) & (turns < (time + 1) * LEFT_OUT)
+            order = np.flatnonzero(near)
+            left_out = spare_rows(facts, len(order), order[np.argsort(turns[order])])
+            if left_out and rest > 0:
                 train, valid = np.delete(facts, left_out, axis=0), facts[left_out]
                 dataset = Dataset(name="left out", vocab=names, train=train, valid=valid, test=facts[:0])
                 graph = dataset.inference_graph("train")
                 scorer = CountedScorer(ModelScorer(self.model, FrozenIndex(graph, self.model.device)), graph)
-                rest = wanted - asked
-                slots = max(1, min(rest, 2 * len(valid)) // 2)
-                parts.append(marks_of(scorer, dataset, questions=rest, slots=slots, presumed=LACKING))
-                asked += int(parts[-1].outcomes.leads.sum()) or wanted
-        return calibrate_by(parts, live.graph, LEFT_OUT, LACKING)
+                parts.append(LeftOut(dataset, scorer, _drawn(asked_by_validation(dataset), names, rest)))
+                rest -= len(parts[-1].sample)
+        return parts
+
+
+def _drawn(pairs: Int[np.ndarray, "n 2"], names: Vocabulary, most: int) -> Int[np.ndarray, "m 2"]:
+    """Some entities and roles, by names alone."""
+    entities, roles = pairs.T
+    relations = len(names.relations)
+    keys = fact_keys(np.stack([entities, roles % relations, entities], axis=1), names) ^ (roles >= relations)
+    return pairs[np.sort(np.argsort(keys)[:most])]
+
+
+def _evidence(parts: Sequence[LeftOut]) -> Iterator[Asked]:
+    """What speaks for the candidates of the questions, part by part."""
+    for dataset, scorer, sample in parts:
+        true = dataset.inference_graph("train+valid")
+        for entity, role in sample.tolist():
+            found = asked(scorer, entity, role, true.answers(entity, role))
+            if found is not None:
+                yield found
 
 
 def _rounded(value: Any) -> Any:

@@ -22,6 +22,7 @@ from hmem.evaluation.slots import stored_answers
 from hmem.graph.names import Names
 from hmem.graph.triples import Triples
 from hmem.knowledge.audit import BECAUSE, Suspect, chosen, doubt, expected, judged
+from hmem.knowledge.counted import USUAL
 from hmem.knowledge.explanation import (
     Reasons,
     Removed,
@@ -73,7 +74,7 @@ class Session:
         is_open = saved.model.takes_new_relations
         self.live = LiveGraph(store, saved.vocab, takes_new_relations=is_open, evidence=evidence)
         belongs_to_no_graph = len(saved.vocab.relations) == 0
-        counting = 1.0 if belongs_to_no_graph else saved.config.training.counting or 0.0
+        counting = USUAL if belongs_to_no_graph else saved.config.training.counting or 0.0
         self.predictor = Predictor(saved.model, self.live, counting=counting)
         self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
@@ -85,11 +86,23 @@ class Session:
 
     @property
     def calibration(self) -> Calibration | None:
-        """That of the model, or one by the facts of the base for a model that was not trained on it."""
-        return self._calibration if self.self_calibration is None else self.self_calibration.current()
+        """That of the model, or one by the facts of the base for a model that was not trained on it.
+
+        In a base that has grown much it is made anew, and so are the weights by which the next answers are ranked.
+        """
+        if self.self_calibration is None:
+            return self._calibration
+        found = self.self_calibration.current()
+        self.predictor.counting = self.self_calibration.weights
+        return found
+
+    def _prepare(self) -> None:
+        """Weigh the network and counting before anything is ranked, if that is due."""
+        _ = self.calibration
 
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The best answers to each question, all in one pass; one that cannot be answered has its error instead."""
+        self._prepare()
         asked = [self._asked(question) for question in questions]
         different = [each for each in dict.fromkeys(asked) if isinstance(each, _Asked)]
         entities, roles = np.array([each[:2] for each in different], dtype=np.int64).reshape(-1, 2).T
@@ -108,6 +121,7 @@ class Session:
 
     def judge(self, facts: Sequence[Names3], direction: str) -> list[Prediction]:
         """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
+        self._prepare()
         numbers = [self._fact(*fact, direction) for fact in facts]
         asked, roles, answers = np.array(numbers, dtype=np.int64).reshape(-1, 3).T
         return self._predictions(asked, roles, self.predictor.judge(asked, roles, answers))
@@ -151,6 +165,7 @@ class Session:
 
     def suspects(self, facts: Triples) -> list[Suspect]:
         """Stored facts with how far the others speak against them."""
+        self._prepare()
         facts = facts[[self.live.graph.contains(*fact) for fact in facts.tolist()]]  # one may have been removed since
         ends = judged(self.predictor, facts)
         columns = zip(facts.tolist(), doubt(ends).tolist(), *(each.ranks.tolist() for each in ends), strict=True)
@@ -164,10 +179,10 @@ class Session:
     def with_expected(self, suspect: Suspect, *, why: bool) -> Suspect:
         """The same with what is expected in its place, and with the facts that speak for it if that is asked."""
         head, role, tail = self._fact(*suspect.names, "tail")
-        calibration = self.calibration
+        self._prepare()
         fact = self.predictor.fact(head, role, tail)
         with self.live.without(*fact) if self.live.graph.contains(*fact) else nullcontext():
-            found = expected(self.predictor, fact, calibration)
+            found = expected(self.predictor, fact)
             if found is None:
                 return suspect
             entity, asked, answer = found
@@ -200,6 +215,7 @@ class Session:
 
     def explain(self, head: str, relation: str, tail: str, direction: str) -> Reasons:
         """Why the fact scores what it scores, asked from the end that `direction` says."""
+        self._prepare()
         entity, role, answer = self._fact(head, relation, tail, direction)
         parts, judged, stored = explain_answer(self.predictor, entity, role, answer)
         judged = replace(judged, stored=np.array([stored]))  # it was judged while the fact was left out
@@ -331,8 +347,9 @@ class Session:
         stored = stored_answers(graph, entities, roles, ranked.stored)
         if_missing = calibration.probability(ranked.log_p, ranked.leads, stored=stored)
         shown = missing * if_missing
+        weights = USUAL if self.self_calibration is None else self.self_calibration.weights
         for entity, role in set(zip(entities.tolist(), roles.tolist(), strict=True)):
-            steps = None if self._newcomers is None else self._newcomers.steps(entity, role)
+            steps = None if self._newcomers is None else self._newcomers.steps(entity, role, weights)
             if steps is not None:
                 rows = (entities == entity) & (roles == role)
                 shown[rows] = if_missing[rows] = steps(ranked.log_p[rows])
