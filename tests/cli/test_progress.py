@@ -66,3 +66,30 @@ def test_on_a_terminal_a_bar_with_the_figures(
     assert "valid MRR 0.500" in plain  # the best so far
     assert "6%" in plain
     assert "valid MRR 0.250" not in plain
+
+
+def test_away_from_a_terminal_nothing_that_takes_long_is_silent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(float(20 * tick) for tick in range(100))
+    monkeypatch.setattr("hmem.cli.output.time.monotonic", lambda: next(clock))
+    with training_progress() as show:
+        show(now())  # after 20 seconds
+        show(now())
+        show.asking("validating", 20, 100)
+        show.asking("validating", 40, 100)
+        show.asking("calibrating", 60, None)
+        show.asking("calibrating", 80, None)
+    with output.import_progress() as report:
+        report("questions", 10, 50)
+        report("questions", 20, 50)
+    with output.step_progress() as step:
+        step("trial 0", 0.25, "valid MRR 0.500")
+        step("trial 0", 0.5, "valid MRR 0.500")
+    assert capsys.readouterr().err.splitlines() == [
+        "epoch 3/50  loss 1.235  12,346 facts/s  8 s",
+        "validating: 40 of 100 questions",
+        "calibrating: 80 questions",
+        "questions: 20 of 50",
+        "trial 0: 50% valid MRR 0.500",
+    ]

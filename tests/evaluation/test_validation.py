@@ -3,6 +3,8 @@ import pytest
 import torch
 
 from hmem.errors import DataError
+from hmem.evaluation import evaluate
+from hmem.evaluation.baselines import RandomScores
 from hmem.evaluation.evaluate import Validator, rank_queries
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.queries import both_sides, queries_of
@@ -99,3 +101,17 @@ def test_nothing_to_validate_on_is_said(toy: Dataset) -> None:
     bare = Dataset(name="bare", vocab=toy.vocab, train=toy.train, valid=as_triples([]), test=toy.test)
     with pytest.raises(DataError, match="bare has no valid facts to rank"):
         Validator(bare, None)
+
+
+def test_the_sample_is_as_large_as_the_time_allows(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question takes a second on this clock, and another one for looking at it."""
+    monkeypatch.setattr(evaluate, "FEWEST", 2)
+    scorer, clock = RandomScores(toy.num_entities), iter(range(1000))
+    monkeypatch.setattr("hmem.evaluation.evaluate.time.perf_counter", lambda: float(next(clock)))
+    everything = Validator(toy, None)
+    short, long = Validator(toy, None, seconds=0.5), Validator(toy, None, seconds=1000.0)
+    assert long(scorer) == everything(scorer)
+    first = short(scorer)
+    assert len(long.queries) == len(everything.queries) > len(short.queries) == 3  # a sixth of a second each
+    assert short(scorer) == first
+    assert short.num_questions <= 3

@@ -16,10 +16,12 @@ from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import Dataset
 from hmem.model.checkpoint import FILES
 from hmem.model.presets import preset as settings_of
+from hmem.model.weights import read_tensors
 from hmem.runs.choose import share_missing
 from hmem.runs.fit import configure
 from hmem.runs.folder import claimed
 from hmem.training.loop import Progress
+from hmem.training.state import State
 
 SMALL: dict[str, Any] = {
     "memory": {"entity_dim": 6, "relation_dim": 4},
@@ -219,3 +221,30 @@ def test_validation_facts_about_trained_entities_are_used_where_others_are_held_
     assert valid["both.count"] == 2 * len(dataset.valid)
     assert model.metrics["calibration"]["slots"] is not None
     assert hmem.evaluate(model, dataset).protocols["all"]["both.count"] == 1
+
+
+def test_a_validation_takes_a_share_of_the_time_and_asks_the_same_after_a_stop(
+    toy: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hmem.evaluation.evaluate.FEWEST", 2)
+    monkeypatch.setattr("hmem.runs.fit.LOOK_SHARE", 1e-9)
+    settings = {"training": {"epochs": 3, "minutes": 60.0, "validate_every": 1.0}}
+    how: dict[str, Any] = {"settings": settings, "out": tmp_path / "m", "device": "cpu"}
+    with pytest.raises(InterruptedRunError):
+        hmem.fit(toy, callbacks=[Recorder(until=2)], **how)
+    state = State.from_tensors(*read_tensors(tmp_path / "m" / "training.safetensors"))
+    assert state.questions == 2
+    monkeypatch.setattr("hmem.runs.fit.LOOK_SHARE", 1.0)
+    told = Asked()
+    model = hmem.fit(toy, callbacks=[told], resume=True, **how)
+    assert model.metrics["reports"][0]["protocols"]["all"]["both.count"] == 2
+    assert {what for what, *_ in told.asked} == {"validating", "measuring"}
+    assert all(done <= total for what, done, total in told.asked if total is not None)
+
+
+class Asked(hmem.Callback):
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int, int | None]] = []
+
+    def on_asking(self, what: str, done: int, total: int | None) -> None:
+        self.asked.append((what, done, total))

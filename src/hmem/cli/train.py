@@ -78,7 +78,7 @@ def train(
     try:
         with output.training_progress(quiet) as show, CtrlC() as ctrl_c:
             begun = "the weights in use" if fine_tune else "the weights that come with hmem"
-            told = () if quiet else (_choices(begun),)
+            told = () if quiet else (_choices(begun, show),)
             how: dict[str, Any] = {"device": place, "callbacks": (*told, show, ctrl_c)}
             how |= {"resume": resume, "overwrite": overwrite}
             if from_kb is None:
@@ -100,8 +100,11 @@ def train(
     _tell(trained, out, from_kb, json_path)
 
 
-def _choices(begun: str) -> "Callback":
-    """Says on standard error which settings were chosen for the graph and why, and with which weights it began."""
+def _choices(begun: str, shown: output.TrainingShown) -> "Callback":
+    """Says on standard error which settings were chosen for the graph and why, and with which weights it began.
+
+    And how far it is with questions that take long.
+    """
     from hmem.runs.callbacks import Callback
 
     class Choices(Callback):
@@ -110,6 +113,9 @@ def _choices(begun: str) -> "Callback":
                 start = f"from {begun}: " if number == 0 and run.get("fine_tune") else ""
                 line = f"{start}{reason}."
                 output.note(line[0].upper() + line[1:])
+
+        def on_asking(self, what: str, done: int, total: int | None) -> None:
+            shown.asking(what, done, total)
 
     return Choices()
 
@@ -121,6 +127,11 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
     model, outcome = trained.model, trained.outcome
     if trained.report is not None:
         show_reports([trained.report], trained.dataset, json_path=json_path)
+        asked, facts = trained.report.protocols["all"]["both.count"], len(trained.dataset.valid)
+        if trained.dataset.heldout is None and asked < 2 * facts and json_path != "-":
+            output.note(
+                f"These are {asked:,} of {2 * facts:,} questions of validation; the others would take too long."
+            )
     else:
         cost = model.metrics["training"]
         output.written(json_path, {"model": model.preset, "dataset": model.dataset, "training": cost})

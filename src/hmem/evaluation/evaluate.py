@@ -1,5 +1,6 @@
 """Rank every answer of a split, each (entity, role) scored once, within a fixed amount of memory."""
 
+import time
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol as Interface
@@ -21,6 +22,8 @@ from hmem.model.index import FrozenIndex
 BUDGET = 128 * 2**20  # bytes; a matrix then has at most 32 MiB, which the allocator reuses instead of asking anew
 CUDA_BUDGET = 2**30
 COPIES = 4  # score matrices alive at once in the worst case
+TIMED = (4, 16)  # questions to warm up with, and those by which it is found how long one takes
+FEWEST = 50  # questions of a validation, however long they take
 
 
 @runtime_checkable
@@ -83,19 +86,45 @@ def rank_queries(
 class Validator:
     """Validation MRR, by which training chooses the best weights: protocol `all`, the same sample of queries each time.
 
-    Everything it needs is prepared once.
+    Everything it needs is prepared once. If it may take some `seconds` only, the sample is made smaller when the first
+    questions have shown how long one takes.
     """
 
-    def __init__(self, dataset: Dataset, sample: int | None, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        sample: int | None,
+        device: torch.device | str = "cpu",
+        seconds: float | None = None,
+    ) -> None:
         queries = queries_of(dataset, "valid")
+        self.seconds, self.pace = seconds, 0.0  # seconds that a question takes, where that was to be found
         self.queries = queries if sample is None else queries.sample(sample)
         self.filtered = dataset.filter_graph()
         self.candidates = [Candidates("all", dataset)]
         self.graph = FrozenIndex(dataset.inference_graph("train"), device)
 
     def __call__(self, scorer: Scorer) -> float:
-        ranks = rank_queries(scorer, self.queries, self.filtered, self.candidates)
-        return metrics(ranks["all"], self.queries.sides)[MRR]
+        if self.seconds is not None and not self.pace:
+            self._shorten(scorer, self.seconds)
+        return self._measure(scorer, self.queries)
+
+    def _measure(self, scorer: Scorer, queries: Queries) -> float:
+        ranks = rank_queries(scorer, queries, self.filtered, self.candidates)
+        return metrics(ranks["all"], queries.sides)[MRR]
+
+    def _shorten(self, scorer: Scorer, seconds: float) -> None:
+        """Ask no more questions than there is time for."""
+        for count in TIMED:
+            began = time.perf_counter()
+            self._measure(scorer, self.queries.sample(count))
+            self.pace = max(1e-6, (time.perf_counter() - began) / min(count, len(self.queries)))
+        self.queries = self.queries.sample(max(FEWEST, int(seconds / self.pace)))
+
+    @property
+    def num_questions(self) -> int:
+        """How many different ones there are: of those with several answers each is asked once."""
+        return len(np.unique(np.stack([self.queries.entities, self.queries.roles]), axis=1).T)
 
 
 def rows_per_chunk(scorer: Scorer, num_entities: int, budget: int | None = None) -> int:

@@ -54,7 +54,10 @@ class Choice:
 
 
 def chosen_weight(model: Scorer, counts: Scorer, dataset: Dataset, queries: Queries) -> Choice:
-    """The weight with the highest MRR; 0 unless it is better than the model alone by more than chance, and by GAIN."""
+    """The least weight with the highest MRR, but for one standard error.
+
+    It is 0 unless that is better than the model alone by more than chance, and by GAIN.
+    """
     filtered, candidates = dataset.filter_graph(), [Candidates("all", dataset)]
     kept_model, kept_counts = _Kept(model), _Kept(counts)
     scorers: list[Scorer] = [kept_model, kept_counts, *(Joined(kept_model, kept_counts, weight) for weight in WEIGHTS)]
@@ -67,11 +70,17 @@ def chosen_weight(model: Scorer, counts: Scorer, dataset: Dataset, queries: Quer
             ranks = rank_queries(scorer, queries.select(rows), filtered, candidates)["all"]
             reciprocal[place, rows] = 1 / ranks.realistic
     alone, by_counts, *joined = reciprocal.mean(1).tolist()
-    best = int(np.argmax(joined))
-    gain = reciprocal[2 + best] - reciprocal[0]
-    least = max(GAIN, ERRORS * float(gain.std()) / np.sqrt(len(gain)))
-    pays = len(queries) >= FEWEST and joined[best] - alone >= least
+    behind = reciprocal[2 + int(np.argmax(joined))] - reciprocal[2:]
+    best = int(np.argmax(behind.mean(1) <= _error(behind)))
+    gain = reciprocal[[2 + best]] - reciprocal[0]
+    pays = len(queries) >= FEWEST and gain.mean() >= max(GAIN, ERRORS * _error(gain)[0])
     return Choice(weight=WEIGHTS[best] if pays else 0.0, joined=joined[best], model=alone, counts=by_counts)
+
+
+def _error(values: Float[np.ndarray, "rows n"]) -> Float[np.ndarray, " rows"]:
+    """The standard errors of means."""
+    errors: Float[np.ndarray, " rows"] = values.std(1) / np.sqrt(values.shape[1])
+    return errors
 
 
 class _Kept:

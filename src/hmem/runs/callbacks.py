@@ -21,6 +21,12 @@ class Callback:
     def on_validation(self, now: Progress) -> None:
         """After each validation; `now.validated` is the MRR just measured."""
 
+    def on_asking(self, what: str, done: int, total: int | None) -> None:
+        """While a model that passes messages is validated, measured or calibrated, as `what` says.
+
+        It tells how many of how many questions are answered; each is a pass over the graph.
+        """
+
     def on_end(self, model: Model) -> None:
         """When the model has been measured and, if there is a folder, saved."""
 
@@ -47,6 +53,10 @@ class Callbacks(Callback):
             each.on_progress(now)
             if now.validated is not None:
                 each.on_validation(now)
+
+    def on_asking(self, what: str, done: int, total: int | None) -> None:
+        for each in self.all:
+            each.on_asking(what, done, total)
 
     def on_end(self, model: Model) -> None:
         for each in self.all:

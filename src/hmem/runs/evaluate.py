@@ -26,7 +26,7 @@ from hmem.model.placing import place_all
 from hmem.model.propagation import Propagation
 from hmem.model.renumber import renumber
 
-AT_ONCE = 64  # questions between two looks at the progress
+AT_ONCE = 16  # questions between two looks at the progress
 
 
 def evaluate(
@@ -59,7 +59,8 @@ def evaluate(
     scorer = scorer_of(model, dataset, graph)
     if progress is not None and isinstance(model.model, Propagation):
         asked = queries_of(dataset, split, graph)
-        scorer = _Watched(scorer, len(np.unique(asked.entities * dataset.num_roles + asked.roles)), progress)
+        total = len(np.unique(asked.entities * dataset.num_roles + asked.roles))
+        scorer = Watched(scorer, lambda done: progress(done, total))
     return report(
         scorer,
         dataset,
@@ -73,11 +74,11 @@ def evaluate(
     )
 
 
-class _Watched:
-    """A scorer that tells how far it is."""
+class Watched:
+    """A scorer that tells how many questions it has answered."""
 
-    def __init__(self, scorer: Scorer, total: int, progress: Callable[[int, int], None]) -> None:
-        self.scorer, self.total, self.progress = scorer, total, progress
+    def __init__(self, scorer: Scorer, progress: Callable[[int], object]) -> None:
+        self.scorer, self.progress = scorer, progress
         self.done = 0
 
     @property
@@ -89,7 +90,7 @@ class _Watched:
         for some, theirs in zip(torch.split(entities, AT_ONCE), torch.split(roles, AT_ONCE), strict=True):
             rows.append(self.scorer.score(some, theirs))
             self.done += len(some)
-            self.progress(self.done, self.total)
+            self.progress(self.done)
         return torch.cat(rows)
 
 

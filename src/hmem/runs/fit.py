@@ -20,7 +20,7 @@ from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.errors import ConfigError, Hint, InterruptedRunError
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.calibration import Calibration, calibrate
-from hmem.evaluation.evaluate import Scorer, Validator
+from hmem.evaluation.evaluate import FEWEST, Scorer, Validator
 from hmem.evaluation.joined import Choice, Joined, chosen_weight
 from hmem.evaluation.report import Report, report
 from hmem.graph.dataset import Dataset
@@ -35,6 +35,7 @@ from hmem.model.propagation import Propagation
 from hmem.runs.callbacks import Callback, Callbacks
 from hmem.runs.choose import chosen
 from hmem.runs.device import resolve_device
+from hmem.runs.evaluate import Watched
 from hmem.runs.folder import RunFacts, RunFolder, claimed
 from hmem.training.loop import Hooks, Outcome, Progress, train
 from hmem.training.state import State
@@ -42,6 +43,8 @@ from hmem.training.warm_start import warm_start
 
 Settings = Mapping[str, Any] | Sequence[str]  # nested, as in a settings file, or "section.name=value", one or more
 FEWER = {"questions": 600, "slots": 400}  # of calibration, where each takes a pass over the graph on a CPU
+LOOK_SHARE = 0.05  # of the time, for one validation
+CALIBRATION = 4.0  # times as long may it take to calibrate
 AnyCallback = Callback | Callable[[Progress], object]
 
 
@@ -196,11 +199,13 @@ def carry_out(
     """Train, measure, calibrate, save. The folder is ready, and claimed by the caller."""
     device = resolve_device(device)
     dataset, told = plan.dataset, Callbacks([*([] if folder is None else [folder.log]), *callbacks])
-    validator = Validator(dataset, plan.config.training.validation_queries, device) if len(dataset.valid) else None
+    validator = _validator(plan, start, device) if len(dataset.valid) else None
     hooks = Hooks(
-        validate=None if validator is None else (lambda model: validator(ModelScorer(model, validator.graph))),
+        validate=None
+        if validator is None
+        else (lambda model: validator(_scorer(model, validator, told, "validating"))),
         progress=told.on_progress,
-        checkpoint=None if folder is None else folder.checkpoint,
+        checkpoint=None if folder is None else (lambda state: folder.checkpoint(_with_questions(state, validator))),
         improved=None if folder is None else (lambda model, metric: folder.keep(_so_far(plan, model, metric))),
         stop=told.should_stop,
     )
@@ -215,7 +220,7 @@ def carry_out(
             )
         trained = _trained(plan, outcome)
         if measure and validator is not None:
-            trained = measured(trained, validator)
+            trained = measured(trained, validator, told)
         if folder is not None:
             folder.finish(trained.model)
     except BaseException as error:
@@ -223,6 +228,30 @@ def carry_out(
         raise
     told.on_end(trained.model)
     return trained
+
+
+def _validator(plan: Plan, start: State | None, device: str) -> Validator:
+    """Validation as a run needs it: within its share of the time, and with the same questions after a stop."""
+    training = plan.config.training
+    if start is not None and start.questions is not None:
+        return Validator(plan.dataset, start.questions, device)
+    seconds = None if training.minutes is None else 60 * training.minutes * LOOK_SHARE
+    return Validator(plan.dataset, training.validation_queries, device, seconds)
+
+
+def _with_questions(state: State, validator: Validator | None) -> State:
+    is_short = validator is not None and validator.pace > 0
+    return replace(state, questions=len(validator.queries)) if validator is not None and is_short else state
+
+
+def _scorer(network: Network, validator: Validator, told: Callback, what: str) -> Scorer:
+    """A network on the graph of its training, which tells how far it is if that takes long."""
+    scorer = ModelScorer(network, validator.graph)
+    if not isinstance(network, Propagation):
+        return scorer
+    return Watched(
+        scorer, lambda done: told.on_asking(what, done, validator.num_questions if what == "validating" else None)
+    )
 
 
 def _model(plan: Plan, network: Network, cost: dict[str, Any]) -> Model:
@@ -251,13 +280,14 @@ def _trained(plan: Plan, outcome: Outcome) -> Trained:
     return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=None, calibration=None)
 
 
-def measured(trained: Trained, validator: Validator) -> Trained:
+def measured(trained: Trained, validator: Validator, told: Callback | None = None) -> Trained:
     """The same with what the validation facts say of the model; some of their questions say how much counting is worth.
 
     That is found in the end and not in each validation, so that a GPU does not wait for it.
     """
     model, dataset = trained.model, trained.dataset
-    scorer, choice = ModelScorer(model.model, validator.graph), None
+    scorer, choice = _scorer(model.model, validator, told or Callback(), "measuring"), None
+    is_slow = isinstance(model.model, Propagation) and model.model.device.type == "cpu"
     weight = model.config.training.counting
     if weight != 0:
         counts = make_baseline("counts", dataset, "train")
@@ -268,15 +298,22 @@ def measured(trained: Trained, validator: Validator) -> Trained:
     joined: Scorer = Joined(scorer, counts, weight) if weight else scorer
     made = report(
         joined, dataset, model=model.preset, split="valid", settings=model.settings, seed=model.config.training.seed,
-        extra=model.metrics["training"],
+        queries=validator.queries if is_slow else None, extra=model.metrics["training"],
     )  # fmt: skip
-    is_slow = isinstance(model.model, Propagation) and model.model.device.type == "cpu"
-    calibration = calibrate(joined, dataset, **(FEWER if is_slow else {}))
+    calibration = calibrate(joined, dataset, **(_affordable(validator) if is_slow else {}))
     metrics = {**model.metrics, "reports": [made.to_dict()]}
     metrics |= {} if choice is None else {"counting": asdict(choice)}
     metrics |= {} if calibration is None else {"calibration": calibration.to_dict()}
     model = replace(model, metrics=metrics)
     return replace(trained, model=model, report=made, calibration=calibration, counting=choice)
+
+
+def _affordable(validator: Validator) -> dict[str, int]:
+    """How many questions to calibrate with, where each takes a pass over the graph on a CPU."""
+    if validator.seconds is None or not validator.pace:
+        return FEWER
+    most = CALIBRATION * validator.seconds / validator.pace / sum(FEWER.values())
+    return {name: max(FEWEST, round(min(1.0, most) * number)) for name, number in FEWER.items()}
 
 
 def with_counting(config: Config, weight: float | None) -> Config:

@@ -37,6 +37,7 @@ SETBACK = 0.3  # what a setback leaves of the learning rate
 LEAST_RATE = 0.01  # of it, from which on there is no further try
 LOOK_SHARE = 4  # times as long as a validation took must pass before the clock asks for the next
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
+LOG_SECONDS = 10.0  # between them, if steps are slow
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +132,7 @@ class _Run:
         if resume is not None:
             resume.restore(self.model, self.optimizer)
         self.started = time.perf_counter() - self.state.seconds
-        self.saved = self.looked = time.perf_counter()
+        self.saved = self.looked = self.told = time.perf_counter()
         self.looked_at, self.look_took = self._share(), 0.0  # where in the run the last validation was, and its seconds
         self.speed = Speedometer()
         self.parts = 1  # in which a batch is worked on, one after the other
@@ -149,7 +150,9 @@ class _Run:
             state.step += 1
             reason = self._reason_to_stop()
             is_due = self._is_look_due()
-            if state.step % LOG_EVERY == 0 or state.step % self.batches.per_epoch == 0 or is_due or reason is not None:
+            is_slow = time.perf_counter() - self.told > LOG_SECONDS
+            by_step = state.step % LOG_EVERY == 0 or state.step % self.batches.per_epoch == 0
+            if by_step or is_slow or is_due or reason is not None:
                 self._look(loss)
             if self.hooks.validate is not None and is_due:
                 self._validate(self.hooks.validate)
@@ -291,6 +294,7 @@ class _Run:
                 warnings.warn(f"the training goes on, but its state is not saved: {error}", stacklevel=2)
 
     def _tell(self, validated: float | None = None, note: str | None = None) -> None:
+        self.told = time.perf_counter()
         if self.hooks.progress is None:
             return
         self.hooks.progress(

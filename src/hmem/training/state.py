@@ -28,6 +28,7 @@ class State:
     last_metric: float | None = None
     looks_without_gain: int = 0
     rate_left: float = 1.0  # of the learning rate, after setbacks
+    questions: int | None = None  # of each validation, where that was found by the time they take
     best_weights: Weights | None = None
     weights: Weights = field(default_factory=dict)
     moments: dict[str, Tensor] = field(default_factory=dict)
@@ -104,6 +105,7 @@ COUNTERS: dict[str, tuple[type, ...]] = {
     "last_metric": (int, float, NoneType),
     "looks_without_gain": (int,),
     "rate_left": (int, float),
+    "questions": (int, NoneType),
 }
 OLD_COUNTERS = {"best_figure": "best_metric", "last_figure": "last_metric"}  # in states of earlier versions
 
