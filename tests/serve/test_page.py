@@ -473,6 +473,86 @@ def test_doubtful_facts_are_looked_for_when_that_is_asked(page: Page, tmp_path: 
     page.until(lambda: page.all(".changes .undo"), "which can be undone")
 
 
+# Times
+
+
+@pytest.fixture
+def grown(visit: Visit, tmp_path: Path) -> Page:
+    """A page whose facts came one after the other; that a fox is a canine was said from both ends, but later."""
+    page = visit()
+    with facts_by(tmp_path) as kb:
+        kb.add("puppy.n.01", "hypernym", "canine.n.02", valid_from="2019-03-01")
+        kb.add("cat.n.01", "hypernym", "canine.n.02", valid_from="2020-02-03")
+        kb.add("canine.n.02", "hyponym", "fox.n.01", valid_from="2021-06-01")
+    return page
+
+
+def as_of(page: Page) -> str:
+    return str(page.run("return document.querySelector('#time').getAttribute('aria-valuetext')"))
+
+
+def test_the_slider_shows_what_was_known_and_what_came_true(grown: Page) -> None:
+    page = grown
+    page.open(**ASKED)
+    page.until(lambda: page.all("#times"), "the slider")
+    page.until(lambda: as_of(page).startswith("now, "), "it begins with now")
+    assert "fox.n.01" in page.answers()
+    assert page.texts(".answer .stored")[page.answers().index("fox.n.01")] == "stored"
+    page.run("document.querySelector('#time').focus()")
+    page.press(Keys.HOME)
+    page.until(lambda: "at=2019-03-01" in page.driver.current_url, "the address has the day")
+    assert as_of(page).startswith("1 March 2019, ")
+    page.until(lambda: "cat.n.01" not in page.texts(".star .filler text"), "what came later is not drawn")
+    assert "puppy.n.01" in page.texts(".star .filler text")
+    page.until(lambda: page.texts(".answer .later"), "what came true is marked")
+    assert "✓ Jun 2021" in page.texts(".answer .stored")[page.answers().index("fox.n.01")]
+    page.shows(".answers .caption", "came true")
+    page.open_answer("fox.n.01")
+    assert not page.all(".reasons .store")  # it is not the past that can be changed
+    page.run("document.querySelector('#time').focus()")
+    page.press(Keys.ARROW_RIGHT)
+    page.until(lambda: "cat.n.01" in page.texts(".star .filler text"), "the next step")
+    page.driver.refresh()
+    page.until(lambda: as_of(page).startswith("3 February 2020"), "it is in the deep link")
+    page.press(Keys.ESCAPE)
+    page.click("#times .quiet:not(.play)")
+    page.until(lambda: "at=" not in page.driver.current_url, "now again")
+
+
+def test_the_slider_plays_and_pauses(grown: Page) -> None:
+    page = grown
+    page.open(**ASKED)
+    page.answers()
+    page.run("window.days = []; const is = history.replaceState.bind(history);"
+             "history.replaceState = (...to) => { window.days.push(new URLSearchParams(to[2].slice(2)).get('at'));"
+             "is(...to); }")  # fmt: skip
+    page.click("#times .play")
+    page.shows("#times .play", "Pause")
+    page.until(
+        lambda: page.run("return window.days.at(-1)") is None and len(page.run("return window.days")) >= 4, "now"
+    )
+    assert list(dict.fromkeys(page.run("return window.days"))) == ["2019-03-01", "2020-02-03", "2021-06-01", None]
+    page.shows("#times .play", "Play")
+    page.click("#times .play")
+    page.until(lambda: page.run("return window.days.at(-1)") is not None, "it begins again")
+    page.click("#times .play")
+    page.shows("#times .play", "Play")
+
+
+def test_before_anything_was_known(grown: Page, tmp_path: Path) -> None:
+    with facts_by(tmp_path) as kb:
+        kb.add("cub.n.01", "hypernym", "fox.n.01", valid_from="2020-01-01")
+        kb.add("cub.n.01", "similar_to", "dog.n.01", valid_from="2021-01-01")
+    grown.open(entity="cub.n.01", at="2019-01-01")
+    grown.shows("#answers", "Nothing was known of it then")
+
+
+def test_there_is_no_slider_without_days(page: Page) -> None:
+    page.open(**ASKED)
+    page.answers()
+    assert not page.all("#times")
+
+
 # Telling
 
 

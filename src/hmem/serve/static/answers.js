@@ -2,6 +2,7 @@
 
 import { button, count, decimal, el, factKey, factLine, mayMove, nameSpan, percent } from "./dom.js";
 import { markBefore } from "./kinds.js";
+import { inWords } from "./times.js";
 
 export const FIRST = 10; // answers asked for at once
 const MORE = { 10: 25, 25: 60 };
@@ -44,8 +45,9 @@ export class Answers {
   }
 
   /**
-   * `rows` are [{fact, name, rank, score, probability, stored}], best first. `question` is text that differs between
-   * questions: within the same one, rows move and show by how much. `entity` is the name that need not be repeated.
+   * `rows` are [{fact, name, rank, score, probability, stored, later}], best first; `later` is the day on which an
+   * answer came true. `question` is text that differs between questions: within the same one, rows move and show by how
+   * much. `entity` is the name that need not be repeated.
    */
   show(rows, { question, entity, missing, k }) {
     const same = question === this.question && this.list !== null;
@@ -76,7 +78,7 @@ export class Answers {
     this.list.replaceChildren(...[...kept.values()].map((entry) => entry.item));
     const isCut = MORE[k] && rows.length >= k;
     const more = isCut ? button("more answers", "quiet", () => this.onMore(MORE[k]), { id: "more" }) : null;
-    const foot = el("p", { class: "caption" }, scale.said, more);
+    const foot = el("p", { class: "caption" }, proven(rows), scale.said, more);
     this.root.replaceChildren(this.list, foot);
     if (held?.isConnected) held.focus({ preventScroll: true });
     if (same) this.animate(before);
@@ -103,7 +105,7 @@ export class Answers {
       el("span", { class: "what" },
         ...(missing ? [factLine(row.fact, entity, markBefore)] : [markBefore(row.name), nameSpan(row.name)])),
       el("span", { class: `change ${way === "down" ? "" : "up"}`, role: label && "img", "aria-label": label }, change),
-      el("span", { class: "stored" }, row.stored ? "stored" : ""),
+      row.later ? cameTrue(row.later) : el("span", { class: "stored" }, row.stored ? "stored" : ""),
       el("span", { class: "value" }, scale.value(row)),
       el("span", { class: scale.calibrated ? "bar" : "bar relative", "aria-hidden": "true" }, bar),
     );
@@ -176,6 +178,21 @@ export class Answers {
       if (by !== 0) item.animate(frames, { duration: 520, easing: "cubic-bezier(.2,.7,.2,1)" });
     }
   }
+}
+
+/** The mark of an answer that was not stored then and is now. */
+function cameTrue(day) {
+  const told = `came true later: stored from ${inWords(day)}`;
+  return el("span", { class: "stored later", title: told },
+    el("span", { "aria-hidden": "true" }, `✓ ${inWords(day, "short")}`),
+    el("span", { class: "visually-hidden" }, told));
+}
+
+/** How many of the answers of then came true. */
+function proven(rows) {
+  const open = rows.filter((row) => !row.stored);
+  const many = open.filter((row) => row.later).length;
+  return many ? `${count(many)} of the ${count(open.length)} that were not stored then came true (✓). ` : null;
 }
 
 /** Whether a row has a larger percentage than the one above it, as they are read. */

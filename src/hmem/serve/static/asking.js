@@ -20,10 +20,11 @@ export async function weighedFacts({ entity, relation, direction }, signal) {
   }
 }
 
-/** The best `k` answers, with or without the `stored` ones; if no relation is asked for, all that is missing. */
-export function answersTo({ entity, relation, direction }, k, stored, signal) {
-  if (!relation) return api.missing({ entity, k }, signal);
-  return api.predict({ entity, k, relation, direction, stored }, signal);
+/** The best `k` answers of that time, with or without the `stored` ones; without a relation all that is missing. */
+export function answersTo({ entity, relation, direction, at }, k, stored, signal) {
+  const when = at === null ? {} : { at };
+  if (!relation) return api.missing({ entity, k, ...when }, signal);
+  return api.predict({ entity, k, relation, direction, stored, ...when }, signal);
 }
 
 /** Wait a little for something. Whether it has come, or failed. */

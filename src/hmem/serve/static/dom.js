@@ -90,10 +90,12 @@ export function sentence(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}`;
 }
 
+const VIEW = ["kind", "entity", "relation", "direction", "answer", "at"]; // what makes an address
+
 /** The address of an entity and a question, as the page itself understands it. */
 export function address(view) {
   const query = new URLSearchParams();
-  for (const key of ["kind", "entity", "relation", "direction", "answer"]) if (view[key]) query.set(key, view[key]);
+  for (const key of VIEW) if (view[key]) query.set(key, view[key]);
   const text = query.toString();
   return text ? `/?${text}` : "/";
 }

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { Answers, FIRST } from "./answers.js";
 import { answersTo, isSoon, plainFacts, weighedFacts } from "./asking.js";
 import { Doubts } from "./doubts.js";
-import { button, el, factKey, factLine, sentence, shown } from "./dom.js";
+import { el, factKey, factLine, sentence, shown } from "./dom.js";
 import { askForToken, Edit } from "./edit.js";
 import { showHeadword } from "./headword.js";
 import { setKinds } from "./kinds.js";
@@ -12,10 +12,11 @@ import { changedElsewhere, listen, note, Own, together } from "./live.js";
 import { called } from "./names.js";
 import * as pages from "./pages.js";
 import { Question } from "./question.js";
-import { linkTo, marksOf, showReasons, weightsOf } from "./reasons.js";
+import { actionsFor, linkTo, marksOf, showReasons, weightsOf } from "./reasons.js";
 import { makeSearch } from "./search.js";
 import { Star } from "./star.js";
 import { factOf, viewOf, Views } from "./state.js";
+import { comingAfter, grown, holds, Times } from "./times.js";
 import * as first from "./welcome.js";
 
 const UNLIKELY = 0.001; // probability below which a fact is not called missing
@@ -35,7 +36,7 @@ const views = new Views((view, before) => {
   if (!isSameQuestion(view, before)) k = FIRST;
   load({ focus: true });
 });
-const ask = ({ relation, direction }) => views.go({ entity: views.current.entity, relation, direction });
+const ask = ({ relation, direction }) => views.go({ ...views.current, relation, direction, answer: null });
 const isSameQuestion = (a, b) => ["entity", "relation", "direction"].every((key) => a[key] === b[key]);
 const otherEnd = (end) => (end === "head" ? "tail" : "head"); // the head of a fact asks for its tail
 const star = new Star($("star"), $("legend"), {
@@ -57,6 +58,12 @@ const doubts = new Doubts($("doubts"), {
   mayWrite: () => graph.writes,
   onRemove: (fact) => edit.change("removed", fact),
 });
+const times = new Times($("times"), {
+  onMove: (at) => {
+    views.moveTo(at);
+    return load();
+  },
+});
 const edit = new Edit($("edit"), { own, onChanged: changed });
 makeSearch($("search"), {
   onFind: (name) => views.go({ entity: name }),
@@ -64,14 +71,14 @@ makeSearch($("search"), {
   mayWrite: () => Boolean(graph?.writes),
 });
 
-/** Ask for everything that the current view needs, and show it. `fresh` is the key of a fact that has just come. */
+/** Ask for everything that the current view needs, and show it. `fresh` are the keys of facts that have just come. */
 async function load({ focus = false, fresh = null } = {}) {
   let view = views.current;
   loading?.abort();
   const { signal } = (loading = new AbortController());
   if (!graph) return;
   if (!view.entity) return showEntrance(view.kind, signal);
-  const isWeighed = Boolean(view.relation);
+  const isWeighed = Boolean(view.relation) && graph.model.weighs && view.at === null;
   const described = api.entity(view.entity, signal).catch(() => null); // the facts alone will do
   const drawn = isWeighed ? weighedFacts(view, signal) : plainFacts(view.entity, signal);
   const ranked = answersTo(view, k, question.withStored, signal);
@@ -113,6 +120,7 @@ function showPage(entity) {
 async function showEntrance(kind, signal) {
   current = {};
   star.clear();
+  times.clear();
   showPage(null);
   edit.suggest({});
   if (kind) document.title = `${shown(kind)} – hmem`;
@@ -126,6 +134,7 @@ async function showEntrance(kind, signal) {
 
 function showFailure(view, error) {
   if (error.name === "AbortError") return;
+  times.clear();
   star.clear();
   answers.clear();
   current = {};
@@ -140,15 +149,21 @@ function showFailure(view, error) {
 function showEntity(view, around, { focus, fresh }) {
   const isOther = view.entity !== current.entity;
   const isAsked = !isSameQuestion(view, current);
+  const since = isOther || isAsked || current.at === null ? null : current.at;
   facts = around.facts;
   current = view;
   showPage(view.entity);
   const total = around.total ?? facts.length;
   const head = { name: $("name"), about: $("about"), said: $("said") };
   showHeadword(head, view.entity, said, { total, isNew: around.new });
+  times.show(view.entity, facts, view.at);
+  const then = facts.filter((fact) => holds(fact, view.at));
+  if (since !== null) fresh = grown(then, since, view.at); // the slider has moved
   const asked = view.relation && { relation: view.relation, role: otherEnd(view.direction) };
-  star.show({ entity: view.entity, facts, total, fresh, question: asked, modeled: graph.model.weighs });
-  question.show(view, relations, facts, total);
+  const all = view.at === null ? total : then.length;
+  const modeled = graph.model.weighs && view.at === null;
+  star.show({ entity: view.entity, facts: then, total: all, fresh, question: asked, modeled });
+  question.show(view, relations, then, all);
   doubts.show(view.entity, facts.length);
   edit.subject = view.entity;
   if (isAsked) {
@@ -162,11 +177,11 @@ function showEntity(view, around, { focus, fresh }) {
 function showAnswers(view, ranked) {
   const missing = !view.relation;
   const worth = missing ? ranked.filter((each) => !(each.probability < UNLIKELY)) : ranked;
-  const rows = worth.map((each, place) => ({
-    ...each,
-    rank: missing ? place + 1 : each.rank,
-    fact: missing ? [each.head, each.relation, each.tail] : factOf(view, each.name),
-  }));
+  const later = comingAfter(facts, view.at);
+  const rows = worth.map((each, place) => {
+    const fact = missing ? [each.head, each.relation, each.tail] : factOf(view, each.name);
+    return { ...each, fact, rank: missing ? place + 1 : each.rank, later: later.get(factKey(fact)) };
+  });
   answers.show(rows, { question: questionOf(view), entity: view.entity, missing, k });
   const open = answers.opened();
   if (open) toggled(open.row, open.container); // what is read is kept up to date
@@ -176,6 +191,7 @@ function showAnswers(view, ranked) {
 /** Say why there are no answers. */
 function showNoAnswers(error) {
   if (error.name === "AbortError") return;
+  if (error.code === "no_facts" && current.at !== null && facts.length) error = { code: "none_then" };
   const meant = error.code === "unknown_name" ? error.suggestion : []; // the entity is there, so it is the relation
   const others = meant.map((relation) => linkTo({ ...current, relation, answer: null }, relation));
   answers.say(...pages.noAnswers(error, { hasFacts: facts.length > 0, others }));
@@ -194,9 +210,10 @@ async function toggled(row, container) {
   const direction = view.direction ?? (head === view.entity ? "tail" : "head");
   const answer = direction === "tail" ? tail : head;
   try {
-    const explained = await api.explain({ head, relation, tail, direction }, signal);
+    const explained = await api.explain({ head, relation, tail, direction, ...(view.at && { at: view.at }) }, signal);
     if (signal.aborted) return;
-    const actions = actionsFor(row, view, direction, answer);
+    const change = graph.writes && view.at === null ? (kind) => edit.change(kind, row.fact) : null;
+    const actions = actionsFor(row, view, { direction, answer, change });
     const reading = showReasons(container, row, explained, { entity: view.entity, actions });
     const weights = view.relation ? null : weightsOf(explained); // where many are asked, those of this one
     star.explain({ entity: view.entity, answer, weights, ...marksOf(reading) });
@@ -207,27 +224,14 @@ async function toggled(row, container) {
   }
 }
 
-function actionsFor(row, view, direction, answer) {
-  const parts = [];
-  if (graph.writes) {
-    const kind = row.stored ? "removed" : "added";
-    const text = row.stored ? "Remove this fact" : "Store this fact";
-    parts.push(button(text, "quiet store", () => edit.change(kind, row.fact)));
-  }
-  parts.push(linkTo({ entity: answer }, `Look at ${shown(called(answer), 40)}`));
-  const whole = { entity: view.entity, relation: row.fact[1], direction };
-  if (!view.relation) parts.push(linkTo(whole, "All answers to this question"));
-  return parts.flatMap((part, place) => [place ? " " : "", part]);
-}
-
 /** Our own write is done: show what it changes, in place. An entity that was just added gets a page. */
 async function changed(fact, kind, isIntroduction) {
   await renew().catch(() => {}); // the banner says when the server is gone
   if (isIntroduction || !views.current.entity) return views.go({ entity: fact[0] });
-  return load({ fresh: kind === "added" ? factKey(fact) : null });
+  return load({ fresh: kind === "added" ? new Set([factKey(fact)]) : null });
 }
 
-/** Ask for the counts and relations of the graph again. */
+/** Ask for the counts, kinds and relations of the graph again. */
 async function renew() {
   [graph, relations, kinds] = await Promise.all([api.graph(), api.relations(), api.kinds()]);
   setKinds(kinds);
@@ -291,5 +295,5 @@ async function elsewhere(news) {
   await renew().catch(() => {});
   const { entity } = views.current;
   const fresh = news.added.find(([head, , tail]) => head === entity || tail === entity);
-  await load({ fresh: fresh ? factKey(fresh) : null });
+  await load({ fresh: fresh ? new Set([factKey(fresh)]) : null });
 }

@@ -48,6 +48,7 @@ export function noAnswers(error, { hasFacts, others }) {
     const then = "Add a fact and ask again: one is enough.";
     return [lead("No facts are stored about it yet."), el("p", {}, then)];
   }
+  if (error.code === "none_then") return [lead("Nothing was known of it then.")];
   if (error.code === "loading") return [lead("The model is being loaded …")];
   const perhaps = others.flatMap((link, place) => [place ? ", " : "Perhaps: ", link]);
   return [lead(sentence(error.message)), el("p", {}, ...perhaps)];

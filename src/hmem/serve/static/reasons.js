@@ -1,6 +1,7 @@
 // Why an answer scored what it scored: the stored facts and paths that gave it its score, strongest first.
 
-import { address, chainLine, count, decimal, el, factKey, factLine, share } from "./dom.js";
+import { address, button, chainLine, count, decimal, el, factKey, factLine, share, shown } from "./dom.js";
+import { called } from "./names.js";
 
 const SAID = {
   completion: "completion of the memory",
@@ -84,4 +85,17 @@ function reasonLine(entity, line) {
 /** A link to another question or entity. */
 export function linkTo(view, text) {
   return el("a", { href: address(view) }, text);
+}
+
+/** What can be done with an answer. `change(kind)` stores or removes it; null where that is not allowed. */
+export function actionsFor(row, { entity, relation, at }, { direction, answer, change }) {
+  const parts = [];
+  if (change) {
+    const [kind, text] = row.stored ? ["removed", "Remove this fact"] : ["added", "Store this fact"];
+    parts.push(button(text, "quiet store", () => change(kind)));
+  }
+  parts.push(linkTo({ entity: answer }, `Look at ${shown(called(answer), 40)}`));
+  const whole = { entity, relation: row.fact[1], direction, at };
+  if (!relation) parts.push(linkTo(whole, "All answers to this question"));
+  return parts.flatMap((part, place) => [place ? " " : "", part]);
 }

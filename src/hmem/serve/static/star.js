@@ -24,7 +24,7 @@ export class Star {
 
   /**
    * Show {entity, facts, question, fresh, total, modeled, caption}. `question` is {relation, role} or null; `fresh`
-   * the key of a fact that has just come; `total` counts facts that were not sent too; `caption` begins the legend.
+   * the keys of facts that have just come; `total` counts facts that were not sent too; `caption` begins the legend.
    */
   show(data) {
     if (data.entity !== this.data?.entity) this.opened.clear();
@@ -58,7 +58,7 @@ export class Star {
     this.width = this.root.clientWidth;
     const budget = this.width < 540 ? BUDGET.narrow : BUDGET.wide;
     const keep = new Set(reasons ? [...reasons.marks.keys(), ...reasons.paths.map((path) => factKey(path[0]))] : []);
-    if (this.data.fresh) keep.add(this.data.fresh);
+    for (const key of this.data.fresh ?? []) keep.add(key);
     const { groups, rest } = arrange(facts, { ...budget, keep, opened: this.opened, asked: this.data.question });
     const roles = groups.map((group) => this.measure(`${shown(relationCalled(group.relation))} →`));
     const fillers = groups.flatMap((group) => group.shown.map(fillerOf));
@@ -101,7 +101,7 @@ export class Star {
     const key = keyOf(fact);
     const part = this.data.reasons?.marks.get(key);
     const state = part !== undefined ? "marked" : this.data.reasons ? "faded" : "";
-    const isFresh = key === this.data.fresh && performance.now() < this.freshUntil;
+    const isFresh = this.data.fresh?.has(key) && performance.now() < this.freshUntil;
     const kind = (what) => `${what} ${state} ${isFresh ? "fresh" : ""}`;
     const bend = hub.x + (x - hub.x) * 0.55;
     const path = svg("path", { class: kind("spoke"), d: `M${hub.x} ${hub.y}Q${bend} ${y} ${x} ${y}`, pathLength: 1 });

@@ -1,4 +1,4 @@
-// What the reader looks at, kept in the address: /?entity=…&relation=…&direction=…&answer=…, or /?kind=…
+// What the reader looks at, kept in the address: /?entity=…&relation=…&direction=…&answer=…&at=…, or /?kind=…
 // Without a relation the question is "what is missing?". Back and forward work because the browser keeps addresses.
 
 import { address } from "./dom.js";
@@ -13,6 +13,7 @@ export function viewOf(search) {
     relation,
     direction: relation ? (query.get("direction") === "head" ? "head" : "tail") : null, // which end is asked for
     answer: relation ? query.get("answer") || null : null, // whose reasons are open
+    at: query.get("entity") && /^\d{4}-\d\d-\d\d$/.test(query.get("at")) ? query.get("at") : null, // a day; null is now
   };
 }
 
@@ -31,7 +32,7 @@ export class Views {
 
   /** Go somewhere; one step back returns. */
   go(view) {
-    const there = { kind: null, relation: null, direction: null, answer: null, ...view };
+    const there = { kind: null, relation: null, direction: null, answer: null, at: null, ...view };
     if (address(there) !== address(this.current)) history.pushState(null, "", address(there));
     this.become(there);
   }
@@ -39,6 +40,12 @@ export class Views {
   /** Open or close the reasons of an answer: kept in the address, but not a step to go back. */
   openAnswer(answer) {
     this.current = { ...this.current, answer: this.current.relation ? answer : null };
+    history.replaceState(null, "", address(this.current));
+  }
+
+  /** Look at the same as of another day: kept in the address, but not a step to go back. */
+  moveTo(at) {
+    this.current = { ...this.current, at };
     history.replaceState(null, "", address(this.current));
   }
 
