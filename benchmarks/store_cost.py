@@ -7,7 +7,8 @@ the disk (`add_ms_no_sync`, `add_ratio_no_sync`), and `fsync_ms` says what the d
 
 Beside it, at each size: importing the facts, importing a tenth more into the full base, reading all facts and names,
 opening, listing one entity, asking what changed since the last moment, the last 20 lines of the history, a check of
-the whole file. `peak_mib` is the memory of the whole process.
+the whole file. `peak_mib` is the memory of the whole process. `import_wait_seconds` is the longest that a write waits
+for an import of so many facts, whole and in parts, and `in_parts_times` how much longer the latter takes.
 
     python benchmarks/store_cost.py [--facts 1000000] [--small 10000] [--adds 500] [--folder PATH] [--json PATH]
 """
@@ -17,6 +18,8 @@ import json
 import os
 import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,10 +29,23 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from hmem.graph.triples import PARTS
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 
 ENTITIES_PER_FACT, RELATIONS = 0.2, 200
+WRITER = """
+import select, sys, time
+from hmem.knowledge.store.store import Store
+slowest, number = 0.0, 0
+with Store.open(sys.argv[1]) as store:
+    print(flush=True)
+    while not select.select([sys.stdin], [], [], 0.005)[0]:
+        started, number = time.perf_counter(), number + 1
+        store.add([("they", "wrote", str(number))])
+        slowest = max(slowest, time.perf_counter() - started)
+print(slowest)
+"""
 
 
 def random_columns(count: int, entities: int, seed: int) -> list[pa.Array]:
@@ -70,6 +86,33 @@ def measure_import(path: Path, facts: int) -> dict[str, float]:
         "bytes_per_fact": path.stat().st_size / (1.1 * facts),
         "open_ms": milliseconds(lambda: Store.open(path).close()),
     }
+
+
+def measure_waits(folder: Path, facts: int) -> dict[str, float]:
+    """Another process adds one fact after the other while so many are imported into an empty base."""
+    columns = random_columns(facts, int(ENTITIES_PER_FACT * facts), 0)
+    table = pa.table(dict(zip(PARTS, columns, strict=True)))
+    took, waits = [], []
+    for number, is_in_parts in enumerate((False, True)):
+        path = folder / f"waits {number}.kb"
+        Store.create(path).close()
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        writer.stdout.readline()  # it has begun
+        with Store.open(path) as store:
+            work = partial(in_parts, store, table) if is_in_parts else partial(store.add_table, table)
+            took.append(milliseconds(work))
+        waits.append(float(writer.communicate(b"enough")[0]))
+    return {
+        "import_wait_seconds": waits[0],
+        "import_in_parts_wait_seconds": waits[1],
+        "in_parts_times": took[1] / took[0],
+    }
+
+
+def in_parts(store: Store, table: pa.Table) -> None:
+    for _ in store.add_in_parts(table):
+        pass
 
 
 def measure_adds(stores: list[Store], sizes: list[int], adds: int, seed: int) -> list[dict[str, float]]:
@@ -145,11 +188,13 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         small, large = measure(Path(folder), [given.small, given.facts], given.adds)
+        waits = measure_waits(Path(folder), given.facts)
     row = {
         "question": "store_cost",
         "add_ratio": large["add_ms"] / small["add_ms"],
         "add_ratio_no_sync": large["add_ms_no_sync"] / small["add_ms_no_sync"],
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
+        **waits,
         **large,
         "small": small,
     }

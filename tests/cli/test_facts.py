@@ -269,6 +269,31 @@ def test_import_reads_any_format_and_says_what_was_new(command: Command, kb: str
     assert found["files"] == [{"file": "more.csv", "read": 3, "added": 0, "stored_before": 3, "values": 0}]
 
 
+def test_import_in_parts_says_the_same(command: Command, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hmem.knowledge.store.store.PART", 2)
+    Path("more.csv").write_text("from,type,to\nyak,eats,grass\nyak,eats,hay\nyak,eats,hay\nhay,is,grass\nox,eats,hay\n")
+    answer = command("facts", "import", kb, "more.csv", "--in-parts", "--json", "-")
+    found = json.loads(answer.out)
+    assert found["files"] == [{"file": "more.csv", "read": 5, "added": 4, "stored_before": 1, "values": 0}]
+    assert set(found["new_entities"]) == {"yak", "grass", "hay", "ox"}
+    with Store.open(kb) as store:
+        assert store.moment == 4  # one before, and three of two rows at most
+
+
+def test_import_in_parts_that_is_interrupted_keeps_them(
+    command: Command, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hmem.knowledge.store.store.PART", 2)
+    monkeypatch.setattr("time.sleep", interrupt)
+    Path("more.csv").write_text("from,type,to\nyak,eats,grass\nyak,eats,hay\nox,eats,hay\n")
+    answer = command("facts", "import", kb, "more.csv", "--in-parts")
+    said = "hmem: interrupted; only a part of the next file (2 facts) was stored\n"
+    assert (answer.code, answer.err) == (130, said)
+
+
 def test_import_takes_another_knowledge_base_as_it_is_or_was(command: Command, kb: str) -> None:
     command("facts", "add", kb, "yak", "eats", "grass")
     for number, (source, expected) in enumerate((("zoo.kb", len(FACTS) + 1), ("zoo.kb@1", len(FACTS)))):

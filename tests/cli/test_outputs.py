@@ -42,6 +42,8 @@ LINES = {
     "kb drift": "zoo.kb",
     "facts add": "zoo.kb a hypernym b",
     "facts remove": "zoo.kb dog.n.01 hypernym canine.n.02",
+    "facts revise": "zoo.kb dog.n.01 hypernym canine.n.02 --confidence 0.5",
+    "facts withdraw": "zoo.kb",
     "facts list": "zoo.kb",
     "facts history": "zoo.kb",
     "facts import": "zoo.kb facts.tsv",
@@ -83,13 +85,13 @@ FILES = {
 FOLDERS = {"out", "reproduce models", "reproduce figures"}
 # `plot` begins the name of two pictures, which end in .png and .svg
 NO_OUTPUTS = """
-    alias allow_writes as_of assignments at baselines binding breakdowns budget caption columns combine commit
+    alias allow_writes as_of assignments at baselines below binding breakdowns budget caption columns combine commit
     confidence config_file data datatype delimiter description device direction draws dry_run entities entity
     entity_dim epochs everything fact facts file files fine_tune format_ from_kb from_scratch graph graphs group
-    having head header heldout history host host_name inverse k kb kept kind label language limit log_level minutes
-    model moment name names old_tail other overwrite plot port preset property_ protocol query quick relation
-    relation_dim resume retrain rows_folder rules sample seed seeds short_names source split steps tail timeout unit
-    until valid_from valid_until values values_ verify weights
+    having head header heldout history host host_name in_parts inferred inverse k kb kept kind label language least
+    limit log_level minutes model moment name names old_tail other overwrite plot port preset property_ protocol
+    query quick relation relation_dim resume retrain rows_folder rules sample seed seeds short_names source split
+    steps store tail timeout unit until valid_from valid_until values values_ verify weights with_inferred
 """
 REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
 
@@ -144,7 +146,7 @@ def at_stake(zoo: str, tmp_path: Path) -> Path:
 def test_every_command_is_tried() -> None:
     assert {name for name, _ in commands(typer.main.get_command(app))} == LINES.keys()
     kinds = [kind for _, kind, _ in outputs()]
-    assert (kinds.count("file"), kinds.count("folder")) == (52, 12)
+    assert (kinds.count("file"), kinds.count("folder")) == (54, 12)
 
 
 @pytest.mark.slow

@@ -253,14 +253,21 @@ def import_(
     short_names: options.ShortNames = False,
     language: options.Languages = options.ENGLISH,
     values: options.ValueRelations = None,
+    in_parts: Annotated[
+        bool, typer.Option("--in-parts", help="In many short writes, so that other processes can write in between.")
+    ] = False,
     json_path: options.AnswerJson = None,
 ) -> None:
-    """Add all facts of some files. All of them are read before the first is stored, and each is stored whole."""
+    """Add all facts of some files. All of them are read before the first is stored, and each is stored whole.
+
+    With --in-parts each part is; after an interruption the same command adds the rest.
+    """
     how = options.reading(columns, delimiter, header, format_, short_names)
     given: dict[str, Any] = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
     given = {name: value for name, value in given.items() if value is not None}  # which counts more than a column
     done: list[tuple[str, Written]] = []
-    with transfer.open_store(kb) as store, _interruptible(done), output.import_progress() as progress:
+    parts: list[Written] = []
+    with transfer.open_store(kb) as store, _interruptible(done, parts), output.import_progress() as progress:
         tables = []
         for number, file in enumerate(files):
             progress("reading", number, len(files))
@@ -273,7 +280,13 @@ def import_(
             word = name if source is None else source
             told = partial(progress, name)
             chosen: dict[str, Any] = {"languages": options.languages(language), "values": options.listed(values)}
-            done.append((name, store.add_table(table, source=word, progress=told, **chosen, **given)))
+            if in_parts:
+                for part in store.add_in_parts(table, source=word, progress=told, **chosen, **given):
+                    parts.append(part)
+                done.append((name, parts[0].joined(parts)))
+                parts.clear()
+            else:
+                done.append((name, store.add_table(table, source=word, progress=told, **chosen, **given)))
         new = new_names([written for _, written in done])
         relations = store.relation_names()
     lines = [
@@ -315,13 +328,16 @@ def export(
 
 
 @contextmanager
-def _interruptible(done: "list[tuple[str, Written]]") -> Iterator[None]:
-    """Ctrl-C says what was stored by then: each file whole, or nothing of it."""
+def _interruptible(done: "list[tuple[str, Written]]", parts: "list[Written]") -> Iterator[None]:
+    """Ctrl-C says what was stored by then: each file whole or nothing of it, or some parts of one."""
     try:
         yield
     except KeyboardInterrupt:
-        stored = ", ".join(name for name, _ in done)
-        output.note(f"hmem: interrupted; {f'only {stored} was stored' if done else 'nothing was stored'}")
+        stored = [name for name, _ in done]
+        if parts:
+            stored.append(f"a part of the next file ({sum(len(each.changed) for each in parts):,} facts)")
+        said = f"only {', '.join(stored)} was stored" if stored else "nothing was stored"
+        output.note(f"hmem: interrupted; {said}")
         raise typer.Exit(130) from None
 
 

@@ -1,7 +1,7 @@
 """What entities and relations are called, and what they are: an id alone, such as Q925, says little to a reader."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -30,6 +30,13 @@ class Told(NamedTuple):
 
     descriptions: list[Description]
     values: list[Said]
+
+    def parts(self, size: int) -> "Iterator[Told]":
+        """The same a little at a time: the descriptions, and then the values."""
+        for start in range(0, len(self.descriptions), size):
+            yield Told(self.descriptions[start : start + size], [])
+        for start in range(0, len(self.values), size):
+            yield Told([], self.values[start : start + size])
 
 
 @dataclass(frozen=True, slots=True)

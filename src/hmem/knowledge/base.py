@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from hmem.errors import ConfigError, DataError, HMemError, UnknownNameError
 from hmem.graph.dataset import Dataset
@@ -251,9 +251,13 @@ class KnowledgeBase:
         source: str | None = None,
         progress: Progress | None = None,
         values: Sequence[str] = (),
+        in_parts: bool = False,
         **options: object,
     ) -> Written:
         """Store the facts of a file, a folder, a dataset, a table or a graph, all or none.
+
+        With `in_parts` other processes can write in between: every part is stored whole or not at all, and an import
+        that was broken off is finished by the same call.
 
         `options` say how to read a file, as in `read_table`. The source is the file's name unless it is given. The
         tails of the relations `values` are numbers, dates or texts, and no entities.
@@ -261,7 +265,11 @@ class KnowledgeBase:
         if isinstance(facts, str | os.PathLike):
             self.store.refuse_itself(Path(facts).expanduser())
             source = Path(facts).name if source is None else source
-        return self.store.add_table(table_of(facts, **options), source=source, progress=progress, values=values)
+        table = table_of(facts, **options)
+        how: dict[str, Any] = {"source": source, "progress": progress, "values": values}
+        if in_parts:
+            return Written.joined(list(self.store.add_in_parts(table, **how)))
+        return self.store.add_table(table, **how)
 
     def describe(
         self, name: str, *, of: Kind = "entity", source: str | None = None, **said: str | Sequence[str] | None

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from hmem.errors import DataError
-from hmem.knowledge.store import bulk
+from hmem.knowledge.store import bulk, connection
 from hmem.knowledge.store import store as module
-from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.records import Names3, Written
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, PAW, WOLF, by_name
 
@@ -177,3 +177,63 @@ def test_many_facts_take_the_quick_way(store: Store, monkeypatch: pytest.MonkeyP
         (WOLF, None, "me"),
         (DOG, 1.0, "me"),
     ]
+
+
+def test_names_are_found_whether_looked_up_or_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.add(random_facts(500, 0))
+    for look_up in (0, 10**6):  # the first of them looks up each name
+        monkeypatch.setattr(bulk, "LOOK_UP", look_up)
+        new = f"new {look_up}"
+        written = store.add_columns(*columns([("e1", "r1", new), (new, new, "e2")]))
+        assert (written.new_entities, written.new_relations) == ([new], [new])
+        assert written.changed.tolist()[0][0] == store.entity_names().index("e1")
+        assert by_name(store)[-2:] == [("e1", "r1", new), (new, new, "e2")]
+    assert store.check() == []
+
+
+def table(facts: list[Names3]) -> pa.Table:
+    return pa.table(dict(zip(("head", "relation", "tail"), columns(facts), strict=True)))
+
+
+@pytest.fixture
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PART", 100)
+    monkeypatch.setattr(module, "PAUSE", 0)
+
+
+@pytest.mark.usefixtures("_small_parts")
+def test_in_parts_is_the_same_in_several_writes(store: Store, tmp_path: Path) -> None:
+    facts, told = random_facts(350, 0), list[tuple[int, int]]()
+    labels = [("e1", "http://www.w3.org/2000/01/rdf-schema#label", '"the first"@en')]
+    with Store.create(tmp_path / "whole.kb") as whole:
+        expected = whole.add_table(table(facts + labels))
+        steps = store.add_in_parts(table(facts + labels), source="s", progress=lambda *each: told.append(each))
+        writes = list(steps)
+        assert sorted(by_name(store)) == sorted(by_name(whole))
+    joined = Written.joined(writes)
+    assert (joined.moment, len(joined.changed), joined.unchanged) == (5, len(expected.changed), expected.unchanged)
+    assert sorted(joined.new_entities) == sorted(expected.new_entities)
+    assert store.naming.description("entity", "e1").label == "the first"
+    assert told[-1] == (350, 350)
+    assert store.check() == []
+    empty = Written.joined(list(store.add_in_parts(table(facts).slice(0, 0))))
+    assert (empty.moment, len(empty.changed)) == (5, 0)
+
+
+@pytest.mark.usefixtures("_small_parts")
+def test_others_write_between_parts_and_what_was_broken_off_is_finished(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = list(dict.fromkeys(random_facts(350, 0)))
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.01)  # none of them may have to wait
+    with Store.open(store.path) as other:
+        steps = store.add_in_parts(table(facts))
+        for number in range(2):
+            next(steps)
+            other.add([("they", "wrote", f"{number}")])
+        steps.close()
+        assert len(store.triples()) == 202
+        rest = Written.joined(list(store.add_in_parts(table(facts))))
+    assert (len(rest.changed), rest.unchanged) == (len(facts) - 200, 200)
+    assert set(by_name(store)) == {*facts, ("they", "wrote", "0"), ("they", "wrote", "1")}
+    assert store.check() == []

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 from hmem.errors import DataError
 from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import PARTS, Triples, as_triples, first_occurrences, is_among
-from hmem.knowledge.store.read import Kind, last_fact, last_moment, names, triples, triples_after
+from hmem.knowledge.store.read import Kind, find_id, last_fact, last_moment, names, triples, triples_after
 from hmem.knowledge.store.records import Written
 from hmem.knowledge.store.schema import FACT_INDEXES
 from hmem.knowledge.store.validation import check_name
@@ -24,6 +24,7 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 Progress = Callable[[int, int], None]  # how many facts are done, and of how many
 
 ROWS_AT_ONCE = 50_000
+LOOK_UP = 10  # times as many stored names are read in the time of one look-up
 # From which share of the stored facts on it is quicker to make the indexes anew (measured at a million facts)
 SHARE_TO_REBUILD = 0.5
 FEWEST_TO_REBUILD = 10_000
@@ -75,13 +76,19 @@ def add_columns(
 
 def _numbers(db: sqlite3.Connection, kind: Kind, column: pa.ChunkedArray) -> tuple[Int[np.ndarray, " n"], list[str]]:
     """The ids of the names in a column; new names are stored, each with the next number, and listed."""
-    stored = pa.array(names(db, kind), pa.string())
     values = pc.unique(column)
-    new = values.filter(pc.invert(pc.is_in(values, value_set=stored)))
-    checked = [check_name(kind, name) for name in _as_text(new, kind)]
-    db.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(checked, len(stored)))
-    ids: Int[np.ndarray, " n"] = pc.index_in(column, value_set=pa.concat_arrays([stored, new])).to_numpy()
-    return ids, checked
+    (stored,) = db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {kind}").fetchone()
+    if len(values) * LOOK_UP < stored:
+        found = pa.array([find_id(db, kind, name) for name in _as_text(values, kind)], pa.int32())
+    else:
+        found = pc.index_in(values, value_set=pa.array(names(db, kind), pa.string()))
+    is_new = found.is_null().to_numpy(zero_copy_only=False)
+    new = [check_name(kind, name) for name in _as_text(values.filter(pa.array(is_new)), kind)]
+    db.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(new, stored))
+    ids = found.fill_null(0).to_numpy().copy()
+    ids[is_new] = np.arange(stored, stored + len(new))
+    numbers: Int[np.ndarray, " n"] = ids[pc.index_in(column, value_set=values).to_numpy()]
+    return numbers, new
 
 
 def _as_text(values: pa.Array, kind: Kind) -> list[str]:

@@ -1,7 +1,10 @@
 """What the store hands out: facts with their history, what a write did, what changed since."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
 
 from hmem.graph.days import to_day
 from hmem.graph.triples import Triples
@@ -66,6 +69,18 @@ class Written:
     new_entities: list[str] = field(default_factory=list)  # names that this very write brought, in order of their ids
     new_relations: list[str] = field(default_factory=list)
     values: int = 0  # that came with the facts
+
+    @classmethod
+    def joined(cls, writes: Sequence["Written"]) -> "Written":
+        """What several writes did, one after the other."""
+        return cls(
+            moment=writes[-1].moment,
+            changed=np.concatenate([each.changed for each in writes]),
+            unchanged=sum(each.unchanged for each in writes),
+            new_entities=[name for each in writes for name in each.new_entities],
+            new_relations=[name for each in writes for name in each.new_relations],
+            values=sum(each.values for each in writes),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ records (what is handed out), errors.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -47,6 +48,8 @@ from hmem.knowledge.store.values import Values
 from hmem.knowledge.store.write import Write
 
 MANY = 10_000  # facts from which on adding them in bulk is quicker
+PART = 20_000  # facts of one write of many, and what is said besides
+PAUSE = 0.12  # seconds: who waits for a write to end looks every 0.1 s whether it has
 
 
 class Store:
@@ -299,6 +302,31 @@ class Store:
         facts, said = split_facts(table, languages, values)
         given = {name: facts.column(name) for name in QUALIFIERS if name in facts.column_names}
         return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **{**given, **how})
+
+    def add_in_parts(
+        self,
+        table: pa.Table,
+        *,
+        languages: Sequence[str] = ("en",),
+        values: Sequence[str] = (),
+        progress: Progress | None = None,
+        **how: Any,
+    ) -> Generator[Written, None, None]:
+        """The same in one write after the other, each whole or not at all, between which other processes can write.
+
+        Every step of the iterator is a write that is on the disk. Begun anew after it was broken off, it adds the rest.
+        """
+        facts, said = split_facts(table, languages, values)
+        nothing, rows = facts.slice(0, 0), range(0, facts.num_rows, PART)
+        parts: list[tuple[pa.Table, Told | None]] = [(facts.slice(start, PART), None) for start in rows]
+        parts += [(nothing, told) for told in said.parts(PART)]
+        for number, (part, told) in enumerate(parts or [(nothing, None)]):
+            if number:
+                time.sleep(PAUSE)
+            given = {name: part.column(name) for name in QUALIFIERS if name in part.column_names}
+            yield self.add_columns(*(part.column(name) for name in PARTS), said=told, **{**given, **how})
+            if progress is not None:
+                progress(min((number + 1) * PART, facts.num_rows), facts.num_rows)
 
     def revise(self, facts: Iterable[Names3], *, source: str | None = None, **given: Unpack[Given]) -> Written:
         """Say other things of stored facts, such as until when they held, all in one write.
