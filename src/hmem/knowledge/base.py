@@ -28,6 +28,7 @@ from hmem.graph.values import Plain, Value
 from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
 from hmem.knowledge.duplicates import Duplicates, Finder
 from hmem.knowledge.explanation import Reasons
+from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
     ENTITIES,
@@ -362,7 +363,8 @@ class KnowledgeBase:
                     live = session.live
                     kind: Kind = "entity" if error.option == "entity" else "relation"
                     names = live.entities.names if kind == "entity" else live.relations.names
-                    error.suggestions = tuple(closest(error.found, [*names, *self.store.naming.called(kind)]))
+                    known = (name for name in names if not name.startswith(HIDDEN))
+                    error.suggestions = tuple(closest(error.found, [*known, *self.store.naming.called(kind)]))
                 raise
 
     def _at(self, at: Stretch, now: Session) -> Session:

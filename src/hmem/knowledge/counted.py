@@ -38,6 +38,8 @@ MOST_OWNERS = 20_000  # entities of a premise; one with more says little of any 
 MOST_HAVES = 2_000  # entities that have the answer, by whose facts others are found
 MOST_FEATURES = 4_000  # of their facts, the most frequent
 
+NOTHING = np.empty(0, dtype=np.int64)
+
 Pairs = tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]
 
 
@@ -60,8 +62,15 @@ class CountedScorer:
     What the network said is kept, so that questions can be asked again with other weights.
     """
 
-    def __init__(self, model: ModelScorer, graph: Neighborhoods, weights: Weights = USUAL) -> None:
-        self.model, self.graph, self.weights = model, graph, weights
+    def __init__(
+        self,
+        model: ModelScorer,
+        graph: Neighborhoods,
+        weights: Weights = USUAL,
+        never: Int[np.ndarray, " n"] = NOTHING,
+    ) -> None:
+        """Some entities are `never` answers."""
+        self.model, self.graph, self.weights, self.never = model, graph, weights, never
         self._said: dict[tuple[int, int], Float[Tensor, " E"]] = {}
 
     @property
@@ -83,6 +92,7 @@ class CountedScorer:
             row = self.model.score(*asked)[0]
             if not self._loops[role % self.graph.num_relations]:
                 row[entity] = -torch.inf
+            row[torch.from_numpy(self.never).to(row.device)] = -torch.inf
             self._said[entity, role] = row
         return self._said[entity, role]
 

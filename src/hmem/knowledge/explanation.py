@@ -39,7 +39,7 @@ from hmem.model.query import Query
 class Reason:
     """One line of an explanation."""
 
-    kind: str  # "fact", "path", "completion", "usual", "dense", "rest", "counted"
+    kind: str  # "fact", "value", "path", "completion", "usual", "dense", "rest", "counted"
     facts: tuple[Names3, ...]  # the stored facts it rests on: one, those along a path, or none in particular
     contribution: float
     weight: float | None = None  # how strongly the fact stands in the memory
@@ -164,7 +164,7 @@ def reasons_by_removal(predictor: Predictor, parts: Removed, without: Sequence[f
     shares = np.exp(parts.without.log_p)
     lines = [
         Reason(
-            kind="fact" if len(walk) == 1 else "path",
+            kind="path" if len(walk) > 1 else "value" if predictor.is_value(walk[0][1]) else "fact",
             facts=tuple(predictor.named(*edge) for edge in walk),
             contribution=float(np.exp(parts.log_p) - share),
             without=float(share) if left is None else left,

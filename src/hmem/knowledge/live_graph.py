@@ -4,6 +4,9 @@ A store numbers names as they arrive, a model as it was trained. Here a model's 
 follow from E on in the order of arrival: the *unseen* entities. Relations likewise, and facts whose relation the model
 was not trained with stay out of the index, since the model cannot be asked for them. So do those that are no evidence.
 
+Where `takes_values` is said, values are evidence too: edges to buckets (`hmem.knowledge.live_values`), which no listing
+of facts shows.
+
 Changes are applied one by one before each read, whichever process wrote them, and cost the same in a large graph as in
 a small one. What is indexed depends on the current facts alone, never on how they came about.
 """
@@ -17,7 +20,8 @@ from jaxtyping import Int
 
 from hmem.graph.names import Names, Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.graph.triples import Triples
+from hmem.graph.triples import Triples, is_among
+from hmem.knowledge.live_values import LiveValues
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.records import Changes
 from hmem.knowledge.store.store import Store
@@ -58,11 +62,16 @@ class LiveGraph:
         trained: Vocabulary,
         *,
         takes_new_relations: bool = False,
+        takes_values: bool = False,
         evidence: Evidence = Evidence(),  # noqa: B008  # never changes
     ) -> None:
+        assert takes_new_relations or not takes_values, "a property is a new relation to a model"
+        self.takes_values = takes_values
         self.store, self.takes_new_relations, self.evidence = store, takes_new_relations, evidence
         self.entities = Numbering(trained.entities)
+        self._trained_relations = trained.relations
         self.relations = Numbering(trained.relations)
+        self.values = LiveValues(store, self.entities.names, self.relations.names)
         self.num_trained = self.entities.num_trained  # E, how many entities the model has a vector for
         self.num_relations = self.relations.num_trained  # R, how many relations the model can use
         self._load()
@@ -78,6 +87,7 @@ class LiveGraph:
         if self.store.moment == self.moment:  # every write that changes facts makes a moment
             return
         seen = len(self.entities.of_store), len(self.relations.of_store)
+        has_other_values = self.takes_values and self.store.values.changed_since(self.moment)
         changes = self.store.changes_since(self.moment, *seen, evidence=self.evidence)
         is_new_relation = self.takes_new_relations and len(changes.relations) > 0  # which changes every role's number
         if is_new_relation or len(changes.added) + len(changes.removed) > MOST_ONE_BY_ONE:
@@ -88,7 +98,24 @@ class LiveGraph:
             self._remove(*fact)
         for fact in self.translate(changes.added).tolist():
             self._add(*fact)
+        if has_other_values:
+            self._change_values()
         self.moment = changes.moment
+
+    @property
+    def num_facts(self) -> int:
+        """How many stored facts are indexed."""
+        return self.graph.num_facts - len(self.values.edges)
+
+    @property
+    def fact_relations(self) -> Int[np.ndarray, " n"]:
+        """The relations of facts, without the properties of values."""
+        return np.setdiff1d(np.arange(self.num_relations), list(self.values.properties))
+
+    def facts(self) -> Triples:
+        """The stored facts that are indexed, sorted by head, relation, tail."""
+        triples = self.graph.to_triples()
+        return triples[self.values.is_fact(triples)] if len(self.values.edges) else triples
 
     def has_facts(self, entity: int) -> bool:
         """Whether the entity has facts that the model can use."""
@@ -104,7 +131,7 @@ class LiveGraph:
 
     def unseen(self) -> Int[np.ndarray, " n"]:
         """The unseen entities that have facts."""
-        candidates = np.arange(self.num_trained, self._last + 1)
+        candidates = np.setdiff1d(np.arange(self.num_trained, self._last + 1), self.values.buckets)
         return candidates[self.graph.degrees(candidates) > 0]
 
     def translate(self, facts: Triples) -> Triples:
@@ -125,17 +152,38 @@ class LiveGraph:
 
     def _load(self) -> None:
         """Everything at once, as of one moment."""
+        if self.values.properties:  # their numbers are the last of all, whatever came first
+            self.relations = Numbering(self._trained_relations)
+            self.values = LiveValues(self.store, self.entities.names, self.relations.names)
         seen = len(self.entities.of_store), len(self.relations.of_store)
         changes = self.store.changes_since(0, *seen, evidence=self.evidence)
         self._extend(changes)
+        if self.takes_values:
+            self.values.read(self.entities.of_store)
         if self.takes_new_relations:
             self.num_relations = len(self.relations.names)
         facts = self.translate(changes.added)
+        if len(self.values.edges):
+            facts = np.concatenate([facts, self.values.edges])
         self.graph = Neighborhoods.build(facts, len(self.entities.names), self.num_relations)
         self._last = int(facts[:, [0, 2]].max()) if len(facts) else -1
         self.loops = Counter(facts[facts[:, 0] == facts[:, 2], 1].tolist())
         self.touched = None
         self.moment = changes.moment
+
+    def _change_values(self) -> None:
+        """Put the edges to the buckets of now in the place of those of before."""
+        before, properties = self.values.edges, set(self.values.properties)
+        self.values.read(self.entities.of_store)
+        now = self.values.edges
+        gone, new = before[~is_among(before, now)], now[~is_among(now, before)]
+        if set(self.values.properties) != properties or len(gone) + len(new) > MOST_ONE_BY_ONE:
+            self._load()
+            return
+        for edge in gone.tolist():
+            self._remove(*edge)
+        for edge in new.tolist():
+            self._add(*edge)
 
     def _extend(self, changes: Changes) -> None:
         self.entities.extend(changes.entities)

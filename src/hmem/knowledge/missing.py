@@ -27,7 +27,9 @@ def missing_facts(
     predictor: Predictor, entity: int, k: int, calibration: Calibration | None, roles: Roles | None = None
 ) -> tuple[Int[np.ndarray, " n"], Ranked]:
     """The k likeliest facts as roles of the entity and answers, the likeliest first; of all roles or of some."""
-    roles = np.arange(2 * predictor.num_relations) if roles is None else roles
+    if roles is None:
+        relations = predictor.live.fact_relations
+        roles = np.concatenate([relations, relations + predictor.num_relations])
     roles = roles[_makes_sense(predictor, entity, roles, calibration)]
     best = predictor.best(np.full(len(roles), entity), roles, [DEPTH] * len(roles))
     role = np.repeat(roles, [len(each.answers) for each in best])
@@ -58,12 +60,12 @@ def asked_for(
     """
     graph, R = live.graph, live.num_relations
     if having is None:
-        entities = np.arange(graph.num_entities)
+        entities = np.setdiff1d(np.arange(graph.num_entities), live.values.buckets)
         entities = entities[graph.degrees(entities) > 0]
     else:
         relation_there, tail = having
         entities = graph.answers(tail, relation_there).astype(np.int64)
-    return entities, R + (np.arange(R) if relation is None else np.array([relation]))
+    return entities, R + (live.fact_relations if relation is None else np.array([relation]))
 
 
 def _makes_sense(

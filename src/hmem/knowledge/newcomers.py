@@ -46,7 +46,7 @@ class Newcomers:
 
         `weights` are those by which log p was made.
         """
-        if entity < self._first() or self.live.graph.num_facts < FEWEST:
+        if entity < self._first() or self.live.num_facts < FEWEST:
             return None
         self._keep_up(weights)
         roles, _ = self.live.graph.edges_of(entity)
@@ -67,13 +67,13 @@ class Newcomers:
 
     def _keep_up(self, weights: Weights) -> None:
         graph = self.live.graph
-        has_grown = not self.facts / GROWN <= graph.num_facts <= GROWN * self.facts
+        has_grown = not self.facts / GROWN <= self.live.num_facts <= GROWN * self.facts
         if has_grown or len(self.usual) != graph.num_roles or weights != self.weights:
-            self.found, self.facts, self.weights = {}, graph.num_facts, weights
-            self.usual = usual_number(graph.to_triples(), graph.num_relations)
+            self.found, self.facts, self.weights = {}, self.live.num_facts, weights
+            self.usual = usual_number(self.live.facts(), graph.num_relations)
 
     def _calibrate(self, role: int, few: int, alone: bool) -> Steps | None:
-        live, facts = self.live, self.live.graph.to_triples()
+        live, facts = self.live, self.live.facts()
         slots = Slots.of(facts, live.num_relations, role)
         wanted = int(np.clip(WORK // (2 * len(facts)), LEAST, MOST))
         room = int(SHARE * len(facts) / max(1.0, slots.counts.mean()))
@@ -86,9 +86,11 @@ class Newcomers:
         dataset = Dataset(name="newcomers", vocab=names, train=facts[~hidden], valid=facts[hidden], test=none)
         asked = np.stack([chosen, np.full_like(chosen, role)], axis=1)
         with torch.inference_mode(), kept_memory():
-            graph = dataset.inference_graph("train")
+            values = live.values.edges
+            known = values[~np.isin(values[:, 0], chosen)] if alone else values
+            graph = dataset.graph_of(np.concatenate([dataset.train, known]))
             network = ModelScorer(self.model, FrozenIndex(graph, self.model.device))
-            scorer = CountedScorer(network, graph, self.weights)
+            scorer = CountedScorer(network, graph, self.weights, live.values.buckets)
             found = outcomes_of(scorer, dataset, asked, DEPTH)
         return isotonic(found.log_p, found.is_true) if len(found.log_p) else None
 

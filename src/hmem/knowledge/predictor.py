@@ -154,7 +154,13 @@ class Predictor:
     def count(
         self, row: Float[Tensor, " W"], entity: int, role: int, without: Iterable[tuple[int, int, int]] = ()
     ) -> None:
-        """Make scores of a question of those of the network, by what counting says without some facts."""
+        """Make scores of a question of those of the network, by what counting says without some facts.
+
+        Buckets of values are no answers.
+        """
+        if self.live.values.words:
+            buckets = self.live.values.buckets
+            row[torch.from_numpy(buckets[buckets < len(row)]).to(row.device)] = -torch.inf
         if self.counting:
             with hidden(self.live.graph, without):
                 if isinstance(self.counting, Weights):
@@ -208,10 +214,16 @@ class Predictor:
         return answer, role, entity
 
     def named(self, entity: int, role: int, answer: int) -> Names3:
-        """The same by name."""
-        entities, relations = self.live.entities.names, self.live.relations.names
+        """The same by name; a value by its property and in the words of its bucket."""
+        entities, relations, values = self.live.entities.names, self.live.relations.names, self.live.values
         head, relation, tail = self.fact(entity, role, answer)
+        if relation in values.properties:
+            return entities[head], values.properties[relation], values.words[tail]
         return entities[head], relations[relation], entities[tail]
+
+    def is_value(self, role: int) -> bool:
+        """Whether a role stands for a property, and not for a relation."""
+        return role % self.num_relations in self.live.values.properties
 
     def index(self) -> tuple[LiveIndex, Vectors | None]:
         """The edges and the vectors of this moment, as a model takes them."""
@@ -229,7 +241,8 @@ class Predictor:
     def num_candidates(self) -> int:
         """How many entities can be answers at this moment."""
         if self.links is not None:
-            return int((self.links.current().degree > 0).sum())
+            degree = self.links.current().degree
+            return int((degree > 0).sum()) - int((degree[self.live.values.buckets] > 0).sum())
         placed = None if self.vectors is None else self.vectors.current().placed
         return self.live.width if placed is None else int(placed.sum())
 

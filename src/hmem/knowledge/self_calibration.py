@@ -78,10 +78,10 @@ class SelfCalibration:
 
     def is_due(self) -> bool:
         """Whether the next answer has to wait for it."""
-        return self.live.graph.num_facts >= FEWEST and not (self._holds(self.facts, self.relations) or self._recall())
+        return self.live.num_facts >= FEWEST and not (self._holds(self.facts, self.relations) or self._recall())
 
     def current(self) -> Calibration | None:
-        facts = self.live.graph.num_facts
+        facts = self.live.num_facts
         if facts < FEWEST:
             self.weights = USUAL
             return None
@@ -103,7 +103,7 @@ class SelfCalibration:
 
     def _holds(self, facts: int, relations: int) -> bool:
         """Whether a calibration that was made with so many facts and relations still says what is true."""
-        now = self.live.graph.num_facts
+        now = self.live.num_facts
         return relations == self.live.num_relations and facts / GROWN <= now <= GROWN * facts
 
     def _keep(self) -> None:
@@ -158,7 +158,7 @@ class SelfCalibration:
 
     def _parts(self) -> list[LeftOut]:
         """The base without one and another twentieth of its facts, until there are enough questions."""
-        live, facts = self.live, self.live.graph.to_triples()
+        live, facts = self.live, self.live.facts()
         names = Vocabulary(live.entities.names, list(live.relations.names)[: live.num_relations])
         turns = fact_keys(facts, names) / 2.0**64  # from 0 to 1, evenly
         rest = int(np.clip(WORK // (2 * len(facts)), LEAST, MOST))
@@ -170,8 +170,9 @@ class SelfCalibration:
             if left_out and rest > 0:
                 train, valid = np.delete(facts, left_out, axis=0), facts[left_out]
                 dataset = Dataset(name="left out", vocab=names, train=train, valid=valid, test=facts[:0])
-                graph = dataset.inference_graph("train")
-                scorer = CountedScorer(ModelScorer(self.model, FrozenIndex(graph, self.model.device)), graph)
+                graph = dataset.graph_of(np.concatenate([train, live.values.edges]))
+                network = ModelScorer(self.model, FrozenIndex(graph, self.model.device))
+                scorer = CountedScorer(network, graph, never=live.values.buckets)
                 parts.append(LeftOut(dataset, scorer, _drawn(asked_by_validation(dataset), names, rest)))
                 rest -= len(parts[-1].sample)
         return parts

@@ -19,7 +19,7 @@ from hmem.errors import (
 )
 from hmem.evaluation.calibration import Calibration
 from hmem.evaluation.slots import stored_answers
-from hmem.graph.names import Names
+from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
 from hmem.knowledge.audit import BECAUSE, Suspect, chosen, doubt, expected, judged
 from hmem.knowledge.counted import USUAL
@@ -32,6 +32,7 @@ from hmem.knowledge.explanation import (
     reasons_of,
 )
 from hmem.knowledge.live_graph import LiveGraph
+from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.missing import asked_for, missing_facts
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.newcomers import Newcomers
@@ -72,8 +73,9 @@ class Session:
         self.model_link = link
         self.saved = saved
         is_open = saved.model.takes_new_relations
-        self.live = LiveGraph(store, saved.vocab, takes_new_relations=is_open, evidence=evidence)
         belongs_to_no_graph = len(saved.vocab.relations) == 0
+        takes = {"takes_new_relations": is_open, "takes_values": belongs_to_no_graph}
+        self.live = LiveGraph(store, saved.vocab, **takes, evidence=evidence)
         counting = USUAL if belongs_to_no_graph else saved.config.training.counting or 0.0
         self.predictor = Predictor(saved.model, self.live, counting=counting)
         self._is_implicit = saved.model.is_implicit
@@ -129,7 +131,8 @@ class Session:
     def relations(self, head: str, tail: str, k: int, new_only: bool) -> list[Prediction]:
         """The k relations that would best hold from head to tail."""
         k = _counted(k)
-        facts = [(head, relation, tail) for relation in self.live.relations.names.to_list()[: self.live.num_relations]]
+        names = self.live.relations.names
+        facts = [(head, names[relation], tail) for relation in self.live.fact_relations.tolist()]
         judged = self.judge(facts, "tail")
         kept = [each for each in judged if not (new_only and each.stored) and each.score > -np.inf]
         kept.sort(key=lambda each: -each.score)
@@ -161,7 +164,7 @@ class Session:
         """Stored facts, some of them drawn at random if they are too many, and how many there are."""
         subject = None if entity is None else self.subject(entity)
         asked = None if relation is None else self.role(relation, "head")
-        return chosen(self.live.graph.to_triples(), subject, asked, sample)
+        return chosen(self.live.facts(), subject, asked, sample)
 
     def suspects(self, facts: Triples) -> list[Suspect]:
         """Stored facts with how far the others speak against them."""
@@ -255,6 +258,8 @@ class Session:
         return self._number("entity", self.live.entities.names, name)
 
     def _number(self, kind: Kind, names: Names, name: str) -> int:
+        if isinstance(name, str) and name.startswith(HIDDEN):  # a bucket, which only the graph knows of
+            raise unknown_name(kind, name)
         own = names.get(name) if isinstance(name, str) else None
         is_exact = not isinstance(name, str) or (own is not None and (kind != "entity" or self.live.has_facts(own)))
         found = None if is_exact else self.live.store.naming.get(kind, name)

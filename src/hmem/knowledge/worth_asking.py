@@ -24,7 +24,7 @@ SURE = 0.97  # probability from which an answer is no question any more
 def worth_asking(session: Session, k: int) -> list[Prediction]:
     """The best new answers to at most k questions, the likeliest first; few of them are of one relation."""
     live = session.live
-    asked = candidates(live.graph.to_triples(), live.graph.degrees(np.arange(live.graph.num_entities)))
+    asked = candidates(live.facts(), live.graph.degrees(np.arange(live.graph.num_entities)))
     questions = [
         Question(entity=live.entities.names[entity], relation=live.relations.names[relation], direction=end, k=1)
         for entity, relation, end in asked

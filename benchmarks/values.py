@@ -1,0 +1,94 @@
+"""Do values help to find answers?
+
+`planted`: 240 cities, of which a quarter is asked what transport they have; but for one in ten it depends on the
+population. `debian`: the sizes of packages, beside the facts of benchmarks/debian.py, of which some are asked for. Both
+are asked of a knowledge base with the values and of one without, by the model that comes with hmem.
+
+    python benchmarks/values.py [--facts 300] [--list PACKAGES] [--json PATH]
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from debian import apt_list, facts_of, read_list, records
+
+import hmem
+from hmem.errors import DataError
+from hmem.graph.dataset import spare_rows
+from hmem.graph.intern import intern
+from hmem.graph.names import Vocabulary
+from hmem.graph.readers.read import read_table
+from hmem.graph.values import Said, Value
+from hmem.knowledge.store.records import Names3
+from hmem.reproduction.results import append_line
+
+CITIES, COUNTRIES = 240, 12
+TRANSPORT = ("bus", "tram", "metro")
+NOISE = 0.1
+
+
+def planted() -> tuple[list[Names3], list[Names3], list[Said]]:
+    """Facts, those that are asked for, and values."""
+    rng = np.random.default_rng(0)
+    population = np.exp(rng.normal(10.5, 1.2, CITIES)).round(-2).astype(int)
+    size = np.searchsorted(np.quantile(population, [0.4, 0.75]), population)
+    size = np.where(rng.random(CITIES) < NOISE, rng.integers(len(TRANSPORT), size=CITIES), size)
+    names = [f"city{number}" for number in range(CITIES)]
+    has = [(name, "has", TRANSPORT[each]) for name, each in zip(names, size.tolist(), strict=True)]
+    others = [(name, "in", f"country{rng.integers(COUNTRIES)}") for name in names]
+    others += [(name, "near", names[rng.integers(CITIES)]) for name in names]
+    values = [(name, "population", Value.of(number)) for name, number in zip(names, population.tolist(), strict=True)]
+    return others + [fact for place, fact in enumerate(has) if place % 4], has[::4], values
+
+
+def debian(path: Path, count: int) -> tuple[list[Names3], list[Names3], list[Said]]:
+    text = read_list(path)
+    facts = np.random.default_rng(0).permutation(np.array(facts_of(text), dtype=object)).tolist()
+    triples = intern(read_table([tuple(fact) for fact in facts]), Vocabulary()).triples
+    hidden = set(spare_rows(triples, count))
+    packages = {head for head, _, _ in facts}
+    sizes = {each["Package"]: each["Installed-Size"] for each in records(text) if each.get("Installed-Size")}
+    values = [
+        (name, "installed size", Value(text=size, datatype="xsd:integer", unit="kB"))
+        for name, size in sizes.items()
+        if name in packages
+    ]
+    kept = [tuple(fact) for place, fact in enumerate(facts) if place not in hidden]
+    return kept, [tuple(facts[place]) for place in sorted(hidden)], values
+
+
+def evidence(name: str, facts: list[Names3], asked: list[Names3], values: list[Said], json: Path | None) -> None:
+    for with_values in (False, True):
+        with tempfile.TemporaryDirectory() as folder, hmem.KnowledgeBase.create(f"{folder}/a.kb", facts=facts) as kb:
+            if with_values:
+                kb.store.values.set_all(values)
+            with kb.session() as session:
+                numbers = np.array([session._fact(*fact, "tail") for fact in asked])
+                ranks = session.predictor.judge(*numbers.T).ranks
+        found = {"hits_at_1": float((ranks == 1).mean()), "mrr": float((1 / ranks).mean())}
+        how = "with values" if with_values else "without"
+        print(f"{name:10s} {how:12s} hits@1 {found['hits_at_1']:.3f}  MRR {found['mrr']:.3f}  ({len(asked)} facts)")
+        if json:
+            line = {"question": "values as evidence", "dataset": name, "values": with_values, "facts": len(asked)}
+            append_line(json, {**line, **found})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--facts", type=int, default=300, help="that are asked for")
+    parser.add_argument("--list", type=Path, help="a list of packages; the largest that apt keeps by default")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    evidence("planted", *planted(), given.json)
+    try:
+        path = given.list or apt_list()
+    except DataError as error:
+        print(f"no packages: {error}")
+        return
+    evidence("debian", *debian(path, given.facts), given.json)
+
+
+if __name__ == "__main__":
+    main()
