@@ -14,6 +14,7 @@ from hmem.evaluation.slots import (
     MOST_SURE,
     PRIOR,
     WITHHELD,
+    Estimate,
     Slot,
     Slots,
     count,
@@ -119,8 +120,11 @@ def test_a_few_slots_are_drawn_to_what_is_usual_and_many_are_not() -> None:
     rng = np.random.default_rng(0)
     slots = Slot(rng.random(8000) < 0.5, rng.normal(size=8000), rng.uniform(-6, 0, 8000), rng.integers(1, 9, 8000))
     usual = np.where(slots.is_filled[:, None], FILLED, EMPTY)
-    truth = 1 / (1 + np.exp(-(slots.matrix() * (usual + np.array([1.5, -0.5, 0.3, 0.2]))).sum(1)))
-    is_missing = rng.random(8000) < truth
+    left_out = 1 / (1 + np.exp(-(slots.matrix() * (usual + np.array([1.5, -0.5, 0.3, 0.2]))).sum(1)))
+    best = left_out * np.where(slots.is_filled, np.exp(slots.lead_log_p), 1.0)
+    best = np.minimum(best, 0.5)
+    truth = np.minimum(1 - (1 - best / (1 - best)) * (1 - np.maximum(left_out, best)) / (1 - best), MOST_SURE)
+    is_missing = rng.random(8000) < left_out
     counted = count(Neighborhoods.build(as_triples([(0, 0, 1)]), ENTITIES, RELATIONS))
     few = drawn(counted, Slot(*(part[:20] for part in slots)), is_missing[:20], np.ones(20), times=1.0)
     many = drawn(counted, slots, is_missing, np.ones(8000), times=1.0)
@@ -129,7 +133,11 @@ def test_a_few_slots_are_drawn_to_what_is_usual_and_many_are_not() -> None:
     assert np.abs(many.missing(slots) - truth).mean() < 0.02
     # Twice as much is missing: what lacks nothing must lack nothing in both of two halves.
     twice = drawn(counted, slots, is_missing, np.ones(8000), times=2.0)
-    assert twice.missing(slots) == pytest.approx(np.minimum(1 - (1 - many.missing(slots)) ** 2, MOST_SURE))
+    once = 1 / (1 + np.exp(-np.where(slots.is_filled, slots.matrix() @ many.filled.coefficients, -9)))
+    several = np.minimum(1 - (1 - once) ** 2, MOST_SURE)
+    unsure = slots.is_filled & (slots.lead_log_p < -5)  # it is not the best answer alone that may have been left out
+    assert twice.missing(slots)[unsure] == pytest.approx(several[unsure], abs=0.02)
+    assert (twice.missing(slots) >= several - 1e-9)[slots.is_filled].all()
     assert Slots.from_dict(twice.to_dict()).missing(slots) == pytest.approx(twice.missing(slots))
 
 
@@ -146,3 +154,12 @@ def test_without_examples_of_both_kinds_of_slot_there_is_no_estimate() -> None:
     counted = count(Neighborhoods.build(as_triples([(0, 0, 1)]), ENTITIES, RELATIONS))
     slots = Slot(np.array([True]), np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64))
     assert fit(counted, slots, np.array([True]), np.ones(1)) is None
+
+
+def test_an_empty_slot_lacks_a_single_answer_that_is_left_out_or_missing_anyway() -> None:
+    """Of 1,000 slots 300 have an answer; 200 of these are missing, and 50 are left out."""
+    left_out = np.array([50 / 950])  # of the slots that are empty then
+    odds = np.log(left_out / (1 - left_out))
+    estimate = Estimate(np.array([0.0, 1.0, 0.0, 0.0]), None, times=4.0, is_single=True)
+    found = estimate(Slot(np.zeros(1, dtype=np.int64), odds, np.zeros(1), np.ones(1, dtype=np.int64)).matrix())
+    assert found == pytest.approx(200 / 900)  # as many were empty before

@@ -95,9 +95,12 @@ class Calibration:
         """
         leaning = self.lean(log_p, stored)
         others = self.steps(leaning)
-        first = others if self.first_steps is None else np.maximum(self.first_steps(leaning), others)
-        if self.empty_steps is not None and stored is not None:
-            first = np.where(stored > 0, first, np.maximum(self.empty_steps(leaning), others))
+        first = others if self.first_steps is None else self.first_steps(leaning)
+        if self.empty_steps is None:
+            first = np.maximum(first, others)
+        else:  # first answers are counted best
+            first = first if stored is None else np.where(stored > 0, first, self.empty_steps(leaning))
+            others = np.minimum(first, others)
         return missing * np.where(leads, first, others)
 
     def missing(

@@ -5,7 +5,8 @@ others are nearly as many as there are, and what would be if it were h is comput
 stored.
 
 - A slot lacks none of a share h if it lacks none of t = log(1 − h)/log(1 − w) shares w. So P(missing) = 1 − (1 − y)ᵗ,
-  where y is the share of such slots from which something was left out.
+  where y is the share of such slots from which something was left out. One certain answer is missing anyway in t·z of
+  such slots, if in z it was left out, and the others are complete: t·z / (1 − z). `Estimate` joins the two.
 - Where one answer is left out of n + 1, others may be. Of a question that lacks any, a graph without a share h of its
   facts lacks (h/w)·(1 − (1 − w)ⁿ⁺¹) / (1 − (1 − h)ⁿ⁺¹) times as many, and its best answer is true as much more often.
 - Of the candidates that count as false some are true and missing anyway. For each candidate that is left out there are

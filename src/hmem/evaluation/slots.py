@@ -72,31 +72,45 @@ class Slot(NamedTuple):
 class Estimate(NamedTuple):
     """A sum of what speaks for it, and what share of the slots with such a sum lack an answer.
 
-    Without steps it is that of the logistic function, several times over: 1 − (1 − σ(sum))^times.
+    Without steps the logistic function of the sum is y, the share from which something was left out, and `times` as
+    much is missing anyway. A part z of y is that the best answer was left out: all of it where the slot is empty, which
+    is `is_single`. Of such slots z·times lack that answer anyway, and 1 − z − z·times are complete. Whether others are
+    missing does not depend on what was left out.
+
+        P(missing) = 1 − (1 − z·times / (1 − z))·((1 − y) / (1 − z))^times
     """
 
     coefficients: Float[np.ndarray, " 4"]
     steps: Steps | None
     times: float = 1.0
+    is_single: bool = False
 
     def __call__(self, slots: Float[np.ndarray, "n 4"]) -> Float[np.ndarray, " n"]:
         total: Float[np.ndarray, " n"] = slots @ self.coefficients
         if self.steps is not None:
             return self.steps(total)
-        share: Float[np.ndarray, " n"] = 1 - (1 + np.exp(np.clip(total, -30, 30))) ** -self.times
-        sure: Float[np.ndarray, " n"] = np.minimum(share, MOST_SURE)
-        return sure
+        share = 1 / (1 + np.exp(-np.clip(total, -30, 30)))
+        lead = np.minimum(share * (1.0 if self.is_single else 1 / (1 + np.exp(-slots[:, 2]))), 1 / (1 + self.times))
+        others = ((1 - np.maximum(share, lead)) / (1 - lead)) ** self.times
+        found: Float[np.ndarray, " n"] = np.clip(1 - (1 - lead * self.times / (1 - lead)) * others, 0.0, MOST_SURE)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         steps = None if self.steps is None else self.steps.to_dict()
-        return {"coefficients": self.coefficients.tolist(), "steps": steps, "times": self.times}
+        told = {"times": self.times, "is_single": self.is_single}
+        return {"coefficients": self.coefficients.tolist(), "steps": steps, **told}
 
     @classmethod
     def from_dict(cls, saved: Any) -> "Estimate":
         coefficients, times = np.array(saved["coefficients"], dtype=float), float(saved.get("times", 1.0))
         if coefficients.shape != (4,) or not np.isfinite([*coefficients, times]).all():
             raise ValueError("an estimate has four coefficients")
-        return cls(coefficients, None if saved["steps"] is None else Steps.from_dict(saved["steps"]), times)
+        return cls(
+            coefficients,
+            None if saved["steps"] is None else Steps.from_dict(saved["steps"]),
+            times,
+            saved.get("is_single") is True,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -221,11 +235,11 @@ def drawn(
 ) -> Slots:
     """Estimates drawn to those of other graphs, for slots that lack `times` as much as those they are fitted to."""
     estimates = []
-    for kind, usual in ((slots.is_filled, FILLED), (~slots.is_filled, EMPTY)):
+    for kind, usual, is_single in ((slots.is_filled, FILLED, False), (~slots.is_filled, EMPTY, True)):
         beta = np.array(usual)
         if kind.any():
             beta = rising(slots.matrix()[kind], is_missing[kind], weights[kind], beta, np.array(DRAWN))
-        estimates.append(Estimate(np.round(beta, 4), None, round(times, 4)))
+        estimates.append(Estimate(np.round(beta, 4), None, round(times, 4), is_single))
     return Slots(counted=counted, filled=estimates[0], empty=estimates[1])
 
 
