@@ -121,3 +121,31 @@ def test_a_folder_that_is_not_there_is_said_without_names_of_our_own(command: Co
     assert command("facts", "export", kb, "no/all.tsv").err == (
         "hmem: no/all.tsv cannot be written: No such file or directory\n"
     )
+
+
+@pytest.mark.parametrize("format", ["nt", "ttl.gz", "jsonld", "graphml.zst"])
+def test_a_base_goes_into_a_file_and_comes_back(command: Command, kb: str, format: str) -> None:
+    command("facts", "add", kb, "a b", "r", "c", "--confidence", "0.5")
+    command("entities", "describe", kb, "a b", "--label", "A")
+    assert command("facts", "export", kb, f"all.{format}") == (0, f"all.{format}: 1 fact\n", "")
+    assert "exists already" in command("facts", "export", kb, f"all.{format}").err
+    assert command("kb", "create", "back.kb", "--facts", f"all.{format}").code == 0
+    assert command("entities", "show", "back.kb", "A").out.split()[:4] == ["id", "a", "b", "label"]
+    assert '"confidence": 0.5' in command("facts", "list", "back.kb", "--json", "-").out
+
+
+def test_neo4j_is_a_folder_of_two_files(command: Command, kb: str) -> None:
+    command("facts", "add", kb, "a", "r", "b")
+    assert command("facts", "export", kb, "neo", "--format", "neo4j") == (0, "neo: 1 fact\n", "")
+    assert sorted(path.name for path in Path("neo").iterdir()) == ["nodes.csv", "relationships.csv"]
+    Path("neo/nodes.csv").unlink()
+    assert "relationships.csv exists already" in command("facts", "export", kb, "neo", "--format", "neo4j").err
+    assert not Path("neo/nodes.csv").exists()
+    assert command("facts", "export", kb, "neo", "--format", "neo4j", "--overwrite").code == 0
+    assert command("facts", "import", kb, "neo/relationships.csv").out.startswith("relationships.csv: 0 facts added")
+    Path("neo/nodes.csv").unlink()
+    Path("neo/nodes.csv").symlink_to(Path(kb).absolute())
+    again = command("facts", "export", kb, "neo", "--format", "neo4j", "--overwrite")
+    assert "and is not overwritten" in again.err
+    assert "is a file" in command("facts", "export", kb, kb, "--format", "neo4j").err
+    assert "name the folder" in command("facts", "export", kb, "-", "--format", "neo4j").err

@@ -26,7 +26,8 @@ CROSS = " ".join(f"?a{number} ?b{number} ?c{number} ." for number in range(20))
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("sparql") / "zoo.kb"
     with Store.create(path) as store:
-        store.add(FACTS)
+        store.add([fact for fact in FACTS if fact[0] != "fox"])
+        store.add([fact for fact in FACTS if fact[0] == "fox"], confidence=0.5)
         store.naming.describe("entity", "wolf", label="Wolf", aliases=["lobo"], kind="wild animal", description="howls")
         store.values.set("wolf", "height", [Value.of(0.8, "m")])
         store.naming.describe("property", "height", label="tall")
@@ -62,6 +63,11 @@ def test_what_is_said_of_entities_and_relations(engine: Sparql) -> None:
 
 def test_values(engine: Sparql) -> None:
     assert rows(engine, "SELECT ?a ?by ?h { ?a ?p ?h. ?p rdfs:label ?by FILTER(?h < 1) }") == [("wolf", "tall", 0.8)]
+
+
+def test_what_qualifies_a_fact(engine: Sparql) -> None:
+    assert rows(engine, "SELECT ?c { :fox :eats :hare {| hmem:confidence ?c |} }") == [(0.5,)]
+    assert rows(engine, "SELECT ?u { :wolf :height ?h {| hmem:unit ?u |} }") == [("m",)]
 
 
 def test_ask(engine: Sparql) -> None:

@@ -312,19 +312,25 @@ def import_(
 def export(
     kb: options.KnowledgeBase,
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="NAME.tsv, .csv or .parquet, also .gz; - for standard output.")
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="NAME.tsv, .csv, .parquet, .nt, .ttl, .jsonld or .graphml, also .gz; for neo4j a folder; - for "
+            "standard output.",
+        ),
     ],
     as_of: options.AsOf = None,
-    format_: Annotated[str | None, typer.Option("--format", help="tsv, csv or parquet, whatever the name.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help="Such as tsv or neo4j, whatever the name.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file that is there.")] = False,
 ) -> None:
-    """Write the facts to a file, heads, relations and tails by name, oldest first."""
+    """Write the facts to a file, oldest first. TSV has their names alone, CSV and Parquet also confidence and times;
+    RDF, GraphML and Neo4j's CSV (--format neo4j) have labels, kinds and values besides. docs/data.md says what each
+    keeps."""
     format_ = transfer.format_of(file, format_)
     with transfer.open_store(kb, read_only=True) as store:
-        table = store.table(as_of)
-    transfer.write(table, file, format_, overwrite=overwrite)
+        number = transfer.export(store, file, format_, as_of, overwrite=overwrite)
     if file != transfer.STANDARD:
-        output.say(f"{file}: {output.plural(table.num_rows, 'fact')}")
+        output.say(f"{file}: {output.plural(number, 'fact')}")
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import quote
 
 from hmem.errors import ConfigError, Hint
-from hmem.graph.readers.rdf_names import KINDS, NAMES, TERMS, WELL_KNOWN, TermNames
-from hmem.graph.values import STRING, Value
+from hmem.graph.readers.rdf_names import KINDS, NAMES, TERMS, WELL_KNOWN, TermNames, name_of_value
+from hmem.graph.values import Value
 
 PREFIXES = {**WELL_KNOWN, "": NAMES, "kind": KINDS, "hmem": TERMS}
 _LITERAL = re.compile(r'"(.*)"(?:@([A-Za-z0-9-]+)|\^\^(.+))?', re.DOTALL)
@@ -69,8 +69,7 @@ class Terms:
 
     def value(self, value: Value) -> Any:
         """A value as a literal; of one that RDF cannot have, such as of a datatype that is no IRI, the text alone."""
-        kind = "" if value.datatype == STRING else f"^^{value.datatype}"
-        found = self._literal(f'"{value.text}"' + (kind if value.language is None else f"@{value.language}"))
+        found = self._literal(name_of_value(value))
         return self.text(value.text) if found is None else found
 
     def _iri(self, name: str) -> Any:

@@ -30,6 +30,7 @@ from hmem.graph.descriptions import Description
 from hmem.graph.name_search import letters
 from hmem.knowledge.results import Table
 from hmem.knowledge.shared_facts import Features, keys_of, summed
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.store import Store
 
 WINDOW = 6  # names behind each in the order of their letters that are compared with it
@@ -68,7 +69,11 @@ class Finder:
     """Everything that is known of the entities of a store, to compare them."""
 
     def __init__(self, store: Store) -> None:
-        self.entities, self.relations, facts = store.entity_names(), store.relation_names(), store.triples()
+        self.entities, self.relations, facts = (
+            store.entity_names(),
+            store.relation_names(),
+            store.triples(evidence=Evidence()),
+        )
         self.said = store.naming.changed_since("entity", 0)
         self.labels = store.naming.labels(relations=self.relations)
         rows, self.properties = store.values.columns(), store.values.names()

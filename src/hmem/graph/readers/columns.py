@@ -46,6 +46,9 @@ _QUALIFIERS = {  # by the words that name them, the clearest first
 _INITIALS = (("h", "r", "t"), ("s", "p", "o"))
 
 
+RELATIONS = (*_RELATIONS, *_OTHER_RELATIONS)  # the first of them that there is
+
+
 def check_columns(columns: Columns) -> None:
     """Refuse, before any file is opened, what can never name three columns, and perhaps those of two days."""
     if isinstance(columns, str) or not 3 <= len(columns) <= 5 or len(set(columns)) != len(columns):

@@ -33,7 +33,7 @@ from hmem.graph.values import Said, Value
 
 FIELDS = ("id", "label", "kind", "description", "aliases", "inverse")
 SEPARATOR = "|"  # between the aliases in one field
-_WORDS = {
+WORDS = {
     **{name: name for name in FIELDS},
     **dict.fromkeys(("entity", "entity_id", "node", "node_id", "identifier", "iri", "uri", "qid", "relation"), "id"),
     **dict.fromkeys(("name", "title", "preflabel", "pref_label", "entity_label"), "label"),
@@ -105,7 +105,7 @@ def fields_of(names: Sequence[str]) -> Fields | None:
     words = [re.sub(r"[\s-]+", "_", name.strip().lstrip("#:").strip().lower()) for name in names]
     exact: Fields = [word if word in FIELDS else None for word in words]
     fields: Fields = [
-        own or (meant if (meant := _WORDS.get(word)) not in exact else None)
+        own or (meant if (meant := WORDS.get(word)) not in exact else None)
         for own, word in zip(exact, words, strict=True)
     ]
     if "id" not in fields and fields.count("label") == 1:  # the names are the ids

@@ -3,15 +3,17 @@
 import hashlib
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hmem.errors import ConfigError, DataError
 from hmem.graph.rdf_terms import import_pyoxigraph
+from hmem.graph.readers import statements
 from hmem.graph.readers.files import BUFFER
 from hmem.graph.readers.lines import LONGEST, open_text
 from hmem.graph.readers.rdf_names import TermNames
@@ -49,13 +51,15 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
     ids: dict[Any, int] = {}  # of each term, in order of appearance
     heads, relations, tails = array("i"), array("i"), array("i")
     prefixes: dict[str, str] = {}
+    quoted: set[Any] = set()  # nodes that reify a triple
     with open_text(path) as stream:
         try:
             parser = oxigraph.parse(LimitedXml(stream, path) if kind.name == "RDF/XML" else stream, format=kind)
             for quad in parser:
-                heads.append(ids.setdefault(quad.subject, len(ids)))
-                relations.append(ids.setdefault(quad.predicate, len(ids)))
-                tails.append(ids.setdefault(quad.object, len(ids)))
+                for subject, predicate, tail in _reified(quad, oxigraph, quoted):
+                    heads.append(ids.setdefault(subject, len(ids)))
+                    relations.append(ids.setdefault(predicate, len(ids)))
+                    tails.append(ids.setdefault(tail, len(ids)))
                 if len(heads) == 1:  # RDF/XML forgets its prefixes at the end of their element
                     prefixes = dict(parser.prefixes)
             prefixes |= parser.prefixes
@@ -67,11 +71,32 @@ def read_rdf(path: Path, format: str, iris: str = "full") -> pa.Table:
             raise DataError(
                 path=path, expected="literals of ordinary size", found=f"more than {LONGEST:,} bytes"
             ) from None
-    if not heads:
+    rows = np.stack([np.frombuffer(column, dtype=np.int32) for column in (heads, relations, tails)], axis=1)
+    terms = {term.value: number for term, number in ids.items() if isinstance(term, oxigraph.NamedNode)}
+    rows, about = statements.told(rows, terms, {ids[each] for each in quoted}, path)
+    if not len(rows):
         raise DataError(path=path, expected="triples", found="none")
     chosen = TermNames(prefixes if iris == "short" else None)
     names = pa.array(_name_all(list(ids), chosen, path, format), pa.string())
-    return with_literals(table_of_ids([(heads, names), (relations, names), (tails, names)]))
+    table = table_of_ids([(column, names) for column in rows.T])
+    texts = [term.value if isinstance(term, oxigraph.Literal) else None for term in ids] if about else []
+    for name, column in about.items():
+        table = table.append_column(
+            name, pa.array([None if term is None else texts[term] for term in column], pa.string())
+        )
+    return with_literals(table)
+
+
+def _reified(quad: Any, oxigraph: Any, quoted: set[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """A triple; of one that reifies another by RDF 1.2 those that say the same in RDF 1.1."""
+    if not isinstance(quad.object, oxigraph.Triple) or quad.predicate.value != statements.REIFIES:
+        yield quad.subject, quad.predicate, quad.object
+        return
+    quoted.add(quad.subject)
+    for part, term in zip(
+        statements.PARTS, (quad.object.subject, quad.object.predicate, quad.object.object), strict=True
+    ):
+        yield quad.subject, oxigraph.NamedNode(part), term
 
 
 def _name_all(terms: Sequence[Any], names: TermNames, path: Path, format: str) -> list[str]:

@@ -2,28 +2,33 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hmem.graph.descriptions import Description, Told, joined
 from hmem.graph.readers.rdf import read_rdf
-from hmem.graph.readers.rdf_names import WELL_KNOWN, TermNames, value_of
-from hmem.graph.readers.table import has_literals
+from hmem.graph.readers.rdf_names import KINDS, TERMS, WELL_KNOWN, TermNames, value_of
+from hmem.graph.readers.table import UNIT, has_literals
 from hmem.graph.readers.value_columns import recognized
 from hmem.graph.triples import PARTS
 from hmem.graph.values import Said
 
+LABEL, ALIAS = WELL_KNOWN["rdfs"] + "label", WELL_KNOWN["skos"] + "altLabel"
+DESCRIPTION, INVERSE = WELL_KNOWN["schema"] + "description", TERMS + "inverse"
 NAMING = {  # which relation says what; the first of two that say the same counts for more
     WELL_KNOWN["skos"] + "prefLabel": "label",
-    WELL_KNOWN["rdfs"] + "label": "label",
-    WELL_KNOWN["skos"] + "altLabel": "aliases",
+    LABEL: "label",
+    ALIAS: "aliases",
     WELL_KNOWN["schema"] + "alternateName": "aliases",
     "https://schema.org/alternateName": "aliases",
-    WELL_KNOWN["schema"] + "description": "description",
+    DESCRIPTION: "description",
     "https://schema.org/description": "description",
     WELL_KNOWN["rdfs"] + "comment": "description",
+    INVERSE: "inverse",
 }
 KIND = WELL_KNOWN["rdf"] + "type"
 
@@ -44,24 +49,29 @@ def split_facts(
     relation, tail = (named.column(part).cast(pa.string()) for part in ("relation", "tail"))
     is_chosen = pc.is_in(relation, value_set=pa.array(values, pa.string()))
     is_value = pc.or_(is_chosen, pc.starts_with(tail, '"')) if is_literal else is_chosen
-    rows = [*_facts(named.filter(is_value).cast(pa.schema([(part, pa.string()) for part in named.column_names])))]
-    return named.filter(pc.invert(is_value)), Told(descriptions, list(_values(rows, is_literal=is_literal)))
+    said = named.filter(is_value)
+    units = said.column(UNIT).to_pylist() if UNIT in said.column_names else [None] * len(said)
+    rows = [*_facts(said.cast(pa.schema([(part, pa.string()) for part in said.column_names])))]
+    facts = named.filter(pc.invert(is_value))
+    facts = facts.drop_columns([UNIT]) if UNIT in facts.column_names else facts
+    return facts, Told(descriptions, list(_values(rows, units, is_literal=is_literal)))
 
 
 def without_literals(table: pa.Table) -> tuple[pa.Table, int]:
     """The facts between entities alone, and how many others there were."""
     if not has_literals(table):
         return table, 0
-    facts = table.filter(pc.invert(pc.starts_with(table.column("tail").cast(pa.string()), '"')))
+    tails = table.column("tail").cast(pa.string())
+    facts = table.filter(pc.invert(pc.or_(pc.starts_with(tails, '"'), pc.starts_with(tails, KINDS))))
     return facts, len(table) - len(facts)
 
 
-def _values(rows: Sequence[tuple[str, str, str]], *, is_literal: bool) -> Iterator[Said]:
+def _values(rows: Sequence[tuple[str, str, str]], units: Sequence[str | None], *, is_literal: bool) -> Iterator[Said]:
     """Literals are what they say; of other tails all of one relation are looked at together."""
     plain: dict[str, list[tuple[str, str]]] = {}
-    for head, relation, tail in rows:
+    for (head, relation, tail), unit in zip(rows, units, strict=True):
         if is_literal and tail.startswith('"'):
-            yield head, relation, value_of(tail)
+            yield head, relation, replace(value_of(tail), unit=unit)
         else:
             plain.setdefault(relation, []).append((head, tail))
     for relation, some in plain.items():
@@ -84,11 +94,15 @@ def _split_names(table: pa.Table, languages: Sequence[str]) -> tuple[pa.Table, l
     ranked = sorted(_rows(text.filter(is_naming), naming, languages), key=lambda each: each[0])
     found = joined(row for _, row in ranked)  # the sort is stable: of equals the first in the file leads
     labels = {each.id: each.label for each in found}
-    of_kind = text.filter(pc.is_in(text.column("relation"), value_set=pa.array(kinds, pa.string())))
-    for head, _, tail in _facts(of_kind):
+    is_of_kind = pc.is_in(text.column("relation"), value_set=pa.array(kinds, pa.string()))
+    is_said = pc.and_(is_of_kind, pc.starts_with(text.column("tail"), KINDS))  # by hmem, which has kinds besides facts
+    found += [
+        Description(id=head, kind=unquote(tail.removeprefix(KINDS))) for head, _, tail in _facts(text.filter(is_said))
+    ]
+    for head, _, tail in _facts(text.filter(pc.and_not(is_of_kind, is_said))):
         if tail not in NO_KIND:
             found.append(Description(id=head, kind=labels.get(tail) or re.split("[/#:]", tail.rstrip("/#"))[-1]))
-    return table.filter(pc.invert(is_naming)), joined(found)
+    return table.filter(pc.invert(pc.or_(is_naming, is_said))), joined(found)
 
 
 def read_rdf_descriptions(path: Path, format: str, languages: Sequence[str]) -> Told:
@@ -110,6 +124,8 @@ def _rows(said: pa.Table, naming: dict[str, str], languages: Sequence[str]) -> I
                 yield rank, Description(id=head, label=text)
             case "description":
                 yield rank, Description(id=head, description=text)
+            case "inverse":
+                yield rank, Description(id=head, inverse=text)
             case _:
                 yield rank, Description(id=head, aliases=(text,))
 

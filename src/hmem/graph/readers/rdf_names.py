@@ -43,6 +43,13 @@ KINDS = "urn:hmem:kind:"  # what an entity is, by rdf:type
 TERMS = "urn:hmem:term:"  # what is said of facts and relations, and has no other word
 
 
+def name_of_value(value: Value) -> str:
+    """The name of a literal that states this value; the reverse of `value_of`, which cannot know a unit."""
+    if value.language is not None:
+        return f'"{value.text}"@{value.language}'
+    return f'"{value.text}"' if value.datatype == STRING else f'"{value.text}"^^{value.datatype}'
+
+
 def value_of(name: str) -> Value:
     """The value that a literal states, from the name that it has here."""
     text, _, rest = name[1:].rpartition('"')

@@ -7,6 +7,8 @@
 | path to .nt, .nq, .ttl, .trig, .rdf, .xml, .owl, .jsonld | RDF (needs `pip install 'hmem[rdf]'`) |
 | path to train2id.txt and the like | OpenKE ids, with entity2id.txt and relation2id.txt beside it |
 | path to .json | a STIX 2 bundle |
+| path to .graphml | GraphML |
+| path to relationships.csv, with :START_ID, :END_ID and :TYPE | the CSV of Neo4j's import, with nodes.csv beside it |
 | any of these and .gz, .bz2 or .zst | the same, decompressed |
 | pandas, polars, pyarrow, anything with `__arrow_c_stream__` | a table |
 | networkx DiGraph, MultiDiGraph | one triple per edge |
@@ -24,10 +26,13 @@ import pyarrow as pa
 
 from hmem.errors import ConfigError, DataError, Hint
 from hmem.graph.name_search import closest
+from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.readers.arrow import read_arrow
 from hmem.graph.readers.columns import Columns, check_columns
 from hmem.graph.readers.compression import bare_path
+from hmem.graph.readers.graphml import read_graphml
+from hmem.graph.readers.neo4j import is_neo4j, read_neo4j
 from hmem.graph.readers.networkx import NetworkXGraph, read_networkx
 from hmem.graph.readers.openke import is_openke, read_openke
 from hmem.graph.readers.parquet import read_parquet
@@ -37,7 +42,8 @@ from hmem.graph.readers.text import read_text
 from hmem.graph.readers.tuples import read_tuples
 from hmem.graph.triples import PARTS
 
-FORMATS = ("tsv", "csv", "txt", "parquet", *RDF_FORMATS, "openke", "stix")
+_WHOLE = {"openke": read_openke, "stix": read_stix, "graphml": read_graphml, "neo4j": read_neo4j}
+FORMATS = ("tsv", "csv", "txt", "parquet", *RDF_FORMATS, *_WHOLE)
 
 
 def read_table(
@@ -71,7 +77,7 @@ def read_table(
 
 def _qualified(table: pa.Table, source: object) -> pa.Table:
     """The same table with its qualifiers by their types; those that say nothing are left out."""
-    given = table.column_names[3:]
+    given = [name for name in table.column_names[3:] if name in QUALIFIERS]
     if not given:
         return table
     try:
@@ -80,7 +86,7 @@ def _qualified(table: pa.Table, source: object) -> pa.Table:
         keep_out = Hint(text="name the columns to be read", option="columns", value=PARTS)
         path = source if isinstance(source, str | os.PathLike) else None
         raise DataError(error.problem, path=path, found=error.found, hint=keep_out) from None
-    table = table.select(PARTS)
+    table = table.drop_columns(given)
     for name, column in said.columns.items():
         table = table.append_column(name, column)
     return table
@@ -126,14 +132,16 @@ def _read_file(
     if format == "parquet":
         return read_parquet(path, columns)
     _refuse(format, columns=columns)
-    if format in ("openke", "stix"):
-        return read_openke(path) if format == "openke" else read_stix(path)
+    if format in _WHOLE:
+        return _WHOLE[format](path)
     return read_rdf(path, format, iris or "full")
 
 
 def _format_of(path: Path) -> str:
     if is_openke(path):
         return "openke"
+    if is_neo4j(path):
+        return "neo4j"
     suffix = bare_path(path).suffix.lower().removeprefix(".")
     if suffix == "json":
         return "stix"

@@ -4,12 +4,15 @@ Each chunk of a column has a dictionary of its own, holding just the names that 
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from jaxtyping import Int
 
 from hmem.graph.triples import PARTS, Triples
 
+Ids: TypeAlias = Sequence[int] | Int[np.ndarray, " n"]
 TEXT = pa.dictionary(pa.int32(), pa.string())
 _ROWS_PER_CHUNK = 1 << 18
 
@@ -41,6 +44,26 @@ class TableBuilder:
         self._pending = []
 
 
+class StatementBuilder(TableBuilder):
+    """Collects triples with what is said of them besides; tails that begin with a quote are literals."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, dict[int, str]] = {}  # by the number of the triple
+
+    def add(self, head: str, relation: str, tail: str, **said: str | None) -> None:
+        for name, text in said.items():
+            if text is not None:
+                self._said.setdefault(name, {})[len(self)] = text
+        super().add(head, relation, tail)
+
+    def finish(self) -> pa.Table:
+        table = super().finish()
+        for name, texts in self._said.items():
+            table = table.append_column(name, pa.array([texts.get(row) for row in range(len(table))], pa.string()))
+        return with_literals(table)
+
+
 def with_note(table: pa.Table, note: str) -> pa.Table:
     """The same table with a note for its reader, which goes into the notes of a dataset."""
     return table.replace_schema_metadata({"hmem.note": note})
@@ -49,6 +72,9 @@ def with_note(table: pa.Table, note: str) -> pa.Table:
 def note_of(table: pa.Table) -> str | None:
     found = (table.schema.metadata or {}).get(b"hmem.note")
     return None if found is None else found.decode()
+
+
+UNIT = "unit"  # a column of units, of literals
 
 
 def with_literals(table: pa.Table) -> pa.Table:
@@ -71,11 +97,11 @@ def table_of_triples(triples: Triples, entities: pa.Array, relations: pa.Array) 
     return pa.table({part: names.take(pa.array(ids)) for part, names, ids in columns})
 
 
-def table_of_ids(columns: Iterable[tuple[Sequence[int], pa.Array]]) -> pa.Table:
+def table_of_ids(columns: Iterable[tuple[Ids, pa.Array]]) -> pa.Table:
     """The table of three columns given as ids with the names they stand for."""
     return as_table([_named(np.asarray(ids, dtype=np.int32), names) for ids, names in columns])
 
 
-def _named(ids: np.ndarray[tuple[int], np.dtype[np.int32]], names: pa.Array) -> list[pa.Array]:
+def _named(ids: Int[np.ndarray, " n"], names: pa.Array) -> list[pa.Array]:
     starts = range(0, len(ids), _ROWS_PER_CHUNK)
     return [names.take(pa.array(ids[start : start + _ROWS_PER_CHUNK])).dictionary_encode() for start in starts]

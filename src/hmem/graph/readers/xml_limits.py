@@ -1,4 +1,4 @@
-"""RDF/XML within limits: a small file can be written so that reading it takes any amount of memory or time."""
+"""XML within limits: a small file can be written so that reading it takes any amount of memory or time."""
 
 import io
 import re
@@ -17,8 +17,8 @@ _ENTITY = re.compile(r"""<!ENTITY\s+(?:%\s*)?(\S+)\s+["']([^"']*)""")  # as pyox
 class LimitedXml:
     """A stream of XML for another parser, which is given nothing that goes beyond the limits."""
 
-    def __init__(self, stream: io.BufferedReader, path: Path) -> None:
-        self._stream, self._path = stream, path
+    def __init__(self, stream: io.BufferedReader, path: Path, kind: str = "RDF/XML") -> None:
+        self._stream, self._path, self._kind = stream, path, kind
         self._depth = self._event_at = self._read = self._references = self._longest = 0
         self._doctype: list[str] = []
         self._parser = expat.ParserCreate("UTF-8")
@@ -33,7 +33,7 @@ class LimitedXml:
         try:
             self._parser.Parse(block, not block)
         except expat.ExpatError as error:
-            problem = f"not valid RDF/XML: {expat.ErrorString(error.code)}"
+            problem = f"not valid {self._kind}: {expat.ErrorString(error.code)}"
             raise DataError(problem, path=self._path, line=error.lineno) from None
         if self._read - self._event_at > LONGEST + len(block):
             raise self._error(f"a text of more than {LONGEST:,} bytes")
@@ -66,4 +66,4 @@ class LimitedXml:
 
     def _error(self, found: str) -> DataError:
         line = self._parser.CurrentLineNumber
-        return DataError(path=self._path, line=line, expected="RDF/XML of ordinary size", found=found)
+        return DataError(path=self._path, line=line, expected=f"{self._kind} of ordinary size", found=found)

@@ -4,13 +4,16 @@ The id of an entity is its name in the facts, and never changes. Everything else
 file like any other, and nothing that was ever said is lost.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
 
 from hmem.errors import DataError
 from hmem.graph.descriptions import Description, Labels, joined
 from hmem.graph.values import Said
-from hmem.knowledge.store import describe, texts, value_rows
+from hmem.knowledge.store import describe, read, texts, value_rows
 from hmem.knowledge.store.connection import Connection
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
@@ -95,6 +98,32 @@ class Naming:
         with self._connection.reading() as db:
             numbers = texts.changed_since(db, kind, moment)
             return dict(zip(numbers, texts.descriptions(db, kind, numbers), strict=True))
+
+    def every(self, kind: Kind) -> Iterator[Description]:
+        """All that is said now of each of which something is said, in the order in which they came."""
+        return (each for each in self._pages(kind) if each != Description(id=each.id))
+
+    def entities(self, as_of: datetime | int | None = None) -> Iterator[Description]:
+        """The entities that have facts or values now, or at a time, or of which something is said now."""
+        with self._connection.reading() as db:
+            moment = None if as_of is None else read.moment_of(db, as_of)
+            used = np.zeros(read.count(db)["entities"], dtype=bool)
+            used[read.triples(db, moment)[:, [0, 2]].ravel()] = True
+            used[value_rows.entities(db, moment)] = True
+        pages = enumerate(self._pages("entity"))
+        return (each for number, each in pages if used[number : number + 1].any() or each != Description(id=each.id))
+
+    def _pages(self, kind: Kind) -> Iterator[Description]:
+        """Of all there are, read some at a time."""
+        start = 0
+        while True:
+            with self._connection.reading() as db:
+                numbers = read.numbers(db, kind, start, texts.AT_ONCE)
+                found = list(texts.descriptions(db, kind, numbers))
+            yield from found
+            if len(found) < texts.AT_ONCE:
+                return
+            start += len(found)
 
     # Saying it
 

@@ -52,6 +52,12 @@ def names(db: sqlite3.Connection, kind: Kind, start: int = 0) -> list[str]:
     return found
 
 
+def numbers(db: sqlite3.Connection, kind: Kind, start: int, limit: int) -> list[int]:
+    """The numbers of some names, from one on."""
+    rows = db.execute(f"SELECT id FROM {kind} WHERE id >= ? ORDER BY id LIMIT ?", (start, limit))
+    return [int(number) for (number,) in rows]
+
+
 def find_id(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
     found = db.execute(f"SELECT id FROM {kind} WHERE name = ?", (name,)).fetchone()
     return None if found is None else int(found[0])
@@ -76,6 +82,12 @@ def _as_of(db: sqlite3.Connection, columns: str, moment: int | None, evidence: E
 def _counts(evidence: Evidence | None) -> str:
     """What is to be added to a condition on facts."""
     return "" if evidence is None else f" AND {evidence.condition()}"
+
+
+def is_qualified(db: sqlite3.Connection) -> bool:
+    """Whether anything qualifies any fact that ever was."""
+    said = " OR ".join(f"{name} IS NOT NULL" for name in QUALIFIERS)
+    return db.execute(f"SELECT 1 FROM fact WHERE {said} LIMIT 1").fetchone() is not None
 
 
 def qualifiers(

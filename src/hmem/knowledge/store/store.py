@@ -165,6 +165,11 @@ class Store:
                     facts = facts.append_column(name, column)
             return facts
 
+    def is_qualified(self) -> bool:
+        """Whether anything qualifies any fact: a confidence, days, a model that concluded it."""
+        with self._connection.reading() as db:
+            return read.is_qualified(db)
+
     def changes_since(
         self, moment: int, num_entities: int, num_relations: int, *, evidence: Evidence | None = None
     ) -> Changes:

@@ -112,6 +112,16 @@ def properties(db: sqlite3.Connection) -> Iterator[Property]:
         yield Property(id=name, label=label and label[0], **counted, lowest=low, median=middle, highest=high)
 
 
+def entities(db: sqlite3.Connection, moment: int | None = None) -> list[int]:
+    """The numbers of those that have values now, or had at a moment."""
+    if moment is None:
+        rows = db.execute("SELECT DISTINCT entity FROM value WHERE removed IS NULL")
+    else:
+        held = "added <= ? AND (removed IS NULL OR removed > ?)"
+        rows = db.execute(f"SELECT DISTINCT entity FROM value WHERE {held}", (moment, moment))
+    return [int(number) for (number,) in rows]
+
+
 def changed_since(db: sqlite3.Connection, moment: int) -> bool:
     """Whether some value came or went after a moment."""
     came = last_row(db, "value") > last_row(db, "value", moment)
