@@ -294,6 +294,15 @@ def test_patience_stops_and_the_best_weights_are_kept(toy: Dataset) -> None:
     assert same(weights(outcome.model), metrics.seen[1])
 
 
+def test_what_it_began_with_is_measured_and_kept_if_nothing_is_better(toy: Dataset) -> None:
+    config = small("recall", training={**STEPS, "epochs": 50, "patience": 2})
+    start = State(weights=new_model(config, toy.num_entities, toy.num_relations).state_dict())
+    for metrics, best in ((0.5, 0.4, 0.3), 0.5), ((0.5, 0.6, 0.3, 0.2), 0.6):
+        outcome = fit(config, toy, Hooks(validate=Scripted(*metrics)), resume=start)
+        assert (outcome.began, outcome.best, outcome.stopped) == (0.5, best, "patience")
+    assert fit(config, toy, Hooks(validate=Scripted(0.5, 0.4, 0.3))).began is None
+
+
 def test_patience_survives_an_interruption(toy: Dataset) -> None:
     config = small("recall", training={**STEPS, "epochs": 50, "patience": 3})
     kept: list[State] = []
@@ -471,6 +480,13 @@ def test_progress_is_told_at_the_end_of_epochs_and_on_the_way(toy: Dataset) -> N
     assert all(now.loss > 0 for now in told)
     assert all(now.triples_per_second > 0 for now in told[1:])
     assert sorted(now.seconds for now in told) == [now.seconds for now in told]
+
+
+def test_slow_steps_are_told_one_by_one(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Progress] = []
+    monkeypatch.setattr("hmem.training.loop.LOG_SECONDS", -1.0)
+    fit(small("recall", training={"epochs": 1, "batch_size": 8}), toy, Hooks(progress=told.append))
+    assert [now.step for now in told] == [1, 2, 3, 4]
 
 
 def test_a_run_that_stops_looks_at_its_loss_first(toy: Dataset) -> None:

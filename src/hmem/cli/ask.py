@@ -182,7 +182,7 @@ def opened(
 
     how = {"read_only": not to_write, "with_inferred": with_inferred}
     with KnowledgeBase.open(kb, device=resolve_device(device), **how) as base:
-        if for_likely and output.console(stderr=True).is_terminal:
+        if for_likely:
             with base.session() as session:
                 if session.self_calibration is not None and session.self_calibration.is_due():
                     output.note("the first question to this base: finding out how far answers can be trusted ...")

@@ -13,6 +13,7 @@ from hmem.training.propagation import share_to_hide
 
 QUESTIONS = 600_000  # of a whole training, if the graph has so many: two for each fact and epoch
 MOST_EPOCHS = 30
+BLIND_EPOCHS = 3  # where nothing tells whether they make the model better
 LOOKS = 8  # at the validation facts
 CPU_MINUTES = 10.0
 
@@ -22,13 +23,15 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
     training, reasons = config.training, []
     facts = max(1, len(dataset.train))
     if training.epochs is None:
-        epochs = min(MOST_EPOCHS, max(1, round(QUESTIONS / (2 * facts))))
+        most = MOST_EPOCHS if len(dataset.valid) else BLIND_EPOCHS
+        epochs = min(most, max(1, round(QUESTIONS / (2 * facts))))
         training = replace(training, epochs=epochs)
-        said = f"{epochs} {'epoch' if epochs == 1 else 'epochs'} of {facts:,} facts"
+        said = f"{_plural(epochs, 'epoch')} of {_plural(facts, 'fact')}"
         if training.minutes is None and device == "cpu":
             training = replace(training, minutes=CPU_MINUTES)
             said += f", or {CPU_MINUTES:g} minutes on this CPU"
-        reasons.append(f"{said}; the {'best' if len(dataset.valid) else 'last'} weights are kept")
+        last = "the last weights are kept, and few epochs, since no validation facts tell when to stop"
+        reasons.append(f"{said}; {'the best weights are kept' if len(dataset.valid) else last}")
     if training.validate_every is None:
         assert training.epochs is not None
         training = replace(training, validate_every=training.epochs / LOOKS)
@@ -44,6 +47,10 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
         if share:
             reasons.append(f"{share:.0%} of all facts hidden, the share that held-out entities lack")
     return replace(config, training=training), reasons
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
 def share_missing(dataset: Dataset) -> float:

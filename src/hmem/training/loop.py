@@ -60,6 +60,7 @@ class Progress:
 class Outcome:
     model: Network  # with the best weights
     best: float | None  # the validation metric they reached
+    began: float | None = None  # that of the weights the run began with, if it was measured
     epochs: float
     seconds: float
     stopped: str  # "done", "patience", "time" or "interrupted"
@@ -141,9 +142,11 @@ class _Run:
     def go(self) -> Outcome:
         """Step until there is a reason to stop; the best weights are kept, and what needs them is fitted."""
         state = self.state
+        began = None
         is_resumed = state.seconds > 0  # otherwise the weights are those to begin with
         if state.weights and not is_resumed and self.hooks.validate is not None:
             self._validate(self.hooks.validate)  # so that training makes nothing worse
+            began = state.best_metric
         reason = self._reason_to_stop()
         while reason is None:
             loss = self._step(self.batches.at(state.step))
@@ -164,7 +167,9 @@ class _Run:
         if isinstance(self.model, HMem):
             fit_placing(self.model, self.graph, self.training.seed)
         epochs = state.step / self.batches.per_epoch
-        return Outcome(model=self.model.eval(), best=best, epochs=epochs, seconds=state.seconds, stopped=reason)
+        return Outcome(
+            model=self.model.eval(), best=best, began=began, epochs=epochs, seconds=state.seconds, stopped=reason
+        )
 
     def _is_look_due(self) -> bool:
         """Whether it is time to validate: every so many steps, and in the end.
