@@ -397,6 +397,30 @@ def test_a_loss_that_is_no_number_goes_back_to_the_best_weights_with_a_lower_rat
     assert outcome.epochs > 2
 
 
+@pytest.mark.parametrize("value", [math.nan, 1e6])
+def test_if_no_rate_is_low_enough_the_best_weights_are_kept(
+    toy: Dataset, monkeypatch: pytest.MonkeyPatch, value: float
+) -> None:
+    """A loss that has exploded is as bad as one that is no number."""
+    asked, told, given = 0, [], answer_loss  # type: int, list[Progress], Any
+
+    def exploding(*arguments: Any) -> Tensor:
+        nonlocal asked
+        asked += 1
+        found: Tensor = given(*arguments)
+        return found if asked == 1 else found * value
+
+    monkeypatch.setattr(loss, "answer_loss", exploding)
+    config = small("tpr-inf", training={"epochs": 30, "validate_every": 1, "patience": None})
+    outcome = fit(config, toy, Hooks(validate=lambda model: 0.5, progress=told.append))
+    assert (outcome.stopped, outcome.best) == ("learning rate too high", 0.5)
+    assert outcome.epochs < 30
+    assert all(torch.isfinite(each).all() for each in outcome.model.state_dict().values())
+    notes = [now.note for now in told if now.note]
+    assert len(notes) > 1
+    assert notes[-1].endswith("is too high, and one of 1.6e-05 as well; the best weights are kept")
+
+
 def test_scores_that_are_no_numbers_are_a_setback_too(toy: Dataset) -> None:
     """The loss of a step says nothing of the weights that follow from it."""
     told: list[Progress] = []

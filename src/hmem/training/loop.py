@@ -34,6 +34,7 @@ from hmem.training.state import State
 CHECKPOINT_MINUTES = 5.0
 MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
 SETBACK = 0.3  # what a setback leaves of the learning rate
+EXPLODED = 20  # times the loss of the first look, or 1 if that was less
 LEAST_RATE = 0.01  # of it, from which on there is no further try
 LOOK_SHARE = 4  # times as long as a validation took must pass before the clock asks for the next
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
@@ -63,7 +64,7 @@ class Outcome:
     began: float | None = None  # that of the weights the run began with, if it was measured
     epochs: float
     seconds: float
-    stopped: str  # "done", "patience", "time" or "interrupted"
+    stopped: str  # "done", "patience", "time", "interrupted" or "learning rate too high"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,6 +137,8 @@ class _Run:
         self.saved = self.looked = self.told = time.perf_counter()
         self.looked_at, self.look_took = self._share(), 0.0  # where in the run the last validation was, and its seconds
         self.speed = Speedometer()
+        self.first_loss: float | None = None
+        self.has_given_up = False  # since no rate is low enough
         self.parts = 1  # in which a batch is worked on, one after the other
         self.first = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
@@ -248,7 +251,8 @@ class _Run:
     def _look(self, loss: Float[Tensor, ""]) -> None:
         """Look at the loss, and at whether anything has gone wrong since the last look."""
         value = float(loss)
-        if not np.isfinite(value):
+        self.first_loss = value if self.first_loss is None else self.first_loss
+        if not value <= EXPLODED * max(1.0, self.first_loss):  # also if it is not a number
             self._go_back(value)
             return
         self.state.loss = value
@@ -257,9 +261,17 @@ class _Run:
             warn_if_unconverged(self.model.completion.last_report)
 
     def _go_back(self, loss: float) -> None:
-        """Go on from the last good weights with a lower rate; an error if that has not helped a few times."""
+        """Go on from the last good weights with a lower rate.
+
+        If that has not helped a few times, the run ends with the best weights; without any it is an error.
+        """
         state, full = self.state, self.training.learning_rate
-        problem = f"the loss is {loss} after {state.step} steps"
+        problem = f"the loss is {loss:.4g} after {state.step} steps"
+        if state.rate_left < LEAST_RATE and state.best_weights is not None:
+            self.has_given_up = True
+            too_high = f"the learning rate of {full:g} is too high, and one of {full * state.rate_left:.2g} as well"
+            self._tell(note=f"{problem}: {too_high}; the best weights are kept")
+            return
         if state.rate_left < LEAST_RATE:
             now = full * state.rate_left
             hint = Hint(text=f"try a lower learning_rate (it was {full}, and {now:.2g} in the end)")
@@ -283,6 +295,8 @@ class _Run:
         patience = self.training.patience
         if patience is not None and self.state.looks_without_gain >= patience:
             return "patience"
+        if self.has_given_up:
+            return "learning rate too high"
         if self._share() < 1:
             return None
         return "done" if self.state.step >= self.num_steps else "time"
