@@ -15,6 +15,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
 from hmem.graph.descriptions import Description
+from hmem.graph.values import Value
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.store.records import Names3
 from tests.knowledge.living import TOY_FACTS, train_toy
@@ -551,6 +552,61 @@ def test_there_is_no_slider_without_days(page: Page) -> None:
     page.open(**ASKED)
     page.answers()
     assert not page.all("#times")
+
+
+# What was inferred, and values
+
+
+def test_inferred_facts_are_dashed_and_can_be_asserted_or_withdrawn(page: Page, tmp_path: Path) -> None:
+    guesses: list[Names3] = [("cat.n.01", "hypernym", "canine.n.02"), ("bear.n.01", "hypernym", "canine.n.02")]
+    with facts_by(tmp_path) as kb:
+        kb.add_many(guesses, inferred_by="a hunch", probability=0.7)
+    page.open(**ASKED)
+    page.until(lambda: len(page.all(".star .spoke.inferred")) == 2, "they are drawn")
+    dashes = "return [...document.querySelectorAll('.spoke')].map(each => getComputedStyle(each).strokeDasharray)"
+    assert sum(each != "none" for each in page.run(dashes)) == 2
+    told = page.run("return document.querySelector('.filler.inferred').getAttribute('aria-label')")
+    assert "inferred by a hunch, 70.0 %" in told  # in words, too
+    page.click("#inferred summary")
+    assert page.texts(".inferences .aside") == ["inferred by a hunch, 70.0 %"] * 2
+    first = page.text(".inferences .fact")
+    page.click(".inferences .acts button")
+    page.until(lambda: len(page.texts(".inferences li")) == 1, "one is asserted")
+    page.until(lambda: len(page.all(".star .spoke.inferred")) == 1, "and drawn like others")
+    page.click(".inferences .acts button:last-child")
+    page.until(lambda: not page.texts(".inferences li"), "the other is withdrawn")
+    with facts_by(tmp_path) as kb:
+        stored = {" ".join(each): each in kb for each in guesses}
+        assert stored == {text: text == first for text in stored}
+        assert list(kb.store.listing(inferred=True)) == []
+    assert not page.all(".changes .undo")  # an undone assertion would not be what it was
+
+
+def test_values_are_a_table_to_read(page: Page, tmp_path: Path) -> None:
+    said = {
+        "population": Value(text="40000", datatype="xsd:integer"),
+        "height": Value(text="1.25", datatype="xsd:decimal", unit="m"),
+        "first seen": Value(text="2019-05-01", datatype="xsd:date"),
+        "tame": Value(text="false", datatype="xsd:boolean"),
+        "year": Value(text="1987", datatype="xsd:integer"),
+        "note": Value(text=SCRIPT),
+        SCRIPT: Value(text="odd", unit=IMAGE),
+    }
+    with facts_by(tmp_path) as kb:
+        kb.store.values.set_all([("wolf.n.01", name, value) for name, value in said.items()])
+    page.open(entity="wolf.n.01")
+    page.until(lambda: page.all(".values tr"), "a table")
+    rows = page.run("return [...document.querySelectorAll('.values tr')].map(row => "
+                    "[row.cells[0].textContent, row.cells[1].textContent])")  # fmt: skip
+    assert dict(rows) == {
+        "population": "40,000", "height": "1.25 m", "first seen": "1 May 2019", "tame": "no", "year": "1987",
+        "note": SCRIPT, SCRIPT: f"odd {IMAGE[:29]}…" if len(IMAGE) > 30 else f"odd {IMAGE}",
+    }  # fmt: skip
+    assert page.run("return window.broken") is None
+    assert page.run("return document.querySelector('.values th').scope") == "row"
+    page.open(entity="dog.n.01")
+    page.answers()
+    assert not page.all(".values")
 
 
 # Telling

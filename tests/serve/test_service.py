@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hmem.knowledge import self_calibration
 from hmem.knowledge.store.store import Store
 from hmem.serve import service as module
 from hmem.serve.errors import ApiError
@@ -145,3 +146,17 @@ def test_a_request_waits_for_one_other_thread_at_most(
         patched.setattr(News, "look", lambda news: None)
         assert api.request(method, path, json=body).status_code < 300
     assert made == hops
+
+
+@pytest.mark.parametrize("may_write", [True, False])
+def test_what_was_counted_for_probabilities_is_kept_before_the_first_question(
+    tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch, may_write: bool
+) -> None:
+    monkeypatch.setattr(self_calibration, "FEWEST", 20)
+    path = tmp_path / "a.kb"
+    Store.create(path).close()
+    with Store.open(path) as store:
+        store.add(TOY_FACTS)
+    serve(path, allow_writes=may_write)  # it is ready
+    with Store.open(path, read_only=True) as store:
+        assert (self_calibration.KEY in store.metas()) == may_write

@@ -105,7 +105,7 @@ export class Answers {
       el("span", { class: "what" },
         ...(missing ? [factLine(row.fact, entity, markBefore)] : [markBefore(row.name), nameSpan(row.name)])),
       el("span", { class: `change ${way === "down" ? "" : "up"}`, role: label && "img", "aria-label": label }, change),
-      row.later ? cameTrue(row.later) : el("span", { class: "stored" }, row.stored ? "stored" : ""),
+      row.later ? cameTrue(row.later) : storedOrNot(row),
       el("span", { class: "value" }, scale.value(row)),
       el("span", { class: scale.calibrated ? "bar" : "bar relative", "aria-hidden": "true" }, bar),
     );
@@ -178,6 +178,11 @@ export class Answers {
       if (by !== 0) item.animate(frames, { duration: 520, easing: "cubic-bezier(.2,.7,.2,1)" });
     }
   }
+}
+
+function storedOrNot({ stored, inferred_by: model }) {
+  if (model) return el("span", { class: "stored guess", title: `inferred by ${model}` }, "inferred");
+  return el("span", { class: "stored" }, stored ? "stored" : "");
 }
 
 /** The mark of an answer that was not stored then and is now. */

@@ -77,6 +77,9 @@ export const questions = (limit, signal) =>
 export const entity = (name, signal) =>
   call("GET", "/entity", { query: { name }, signal }).then((found) => known([found])[0]);
 
+export const values = (entity, signal) =>
+  call("GET", "/values", { query: { entity, limit: 200 }, signal }).then((data) => data.values);
+
 /** Entities as one types, or of a kind: {entities, more}. */
 export async function entities(search, limit, signal, kind = null) {
   const found = await call("GET", "/entities", { query: { search, limit, kind }, signal });

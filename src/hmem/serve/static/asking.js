@@ -10,6 +10,12 @@ export function plainFacts(entity, signal) {
   return api.neighbors({ entity, limit: MOST_FACTS }, signal);
 }
 
+/** What is said of an entity besides its facts: label, aliases, kind, description, values. The facts do without. */
+export async function whatIsSaid(entity, signal) {
+  const [said, values] = await Promise.allSettled([api.entity(entity, signal), api.values(entity, signal)]);
+  return { ...said.value, values: values.value ?? [] };
+}
+
 /** The same with weights for the question; without them if the question cannot be asked. */
 export async function weighedFacts({ entity, relation, direction }, signal) {
   try {

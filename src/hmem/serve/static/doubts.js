@@ -7,9 +7,9 @@ import { markBefore } from "./kinds.js";
 const SHOWN = 5;
 
 export class Doubts {
-  /** `onRemove(fact)` removes one; true once it is gone. */
-  constructor(root, { mayWrite, onRemove }) {
-    Object.assign(this, { root, mayWrite, onRemove, entity: null });
+  /** `onChange("removed", fact)` removes one. */
+  constructor(root, { mayWrite, onChange }) {
+    Object.assign(this, { root, mayWrite, onChange, entity: null });
   }
 
   /** Offer to look for them; what was found stays as long as the entity and the number of its facts do. */
@@ -55,7 +55,7 @@ export class Doubts {
     const why = reasons.length
       ? el("details", {}, el("summary", { class: "caption" }, "Because of"), el("ul", { class: "because" }, ...reasons))
       : null;
-    const remove = this.mayWrite() ? button("Remove this fact", "quiet", () => this.onRemove(fact)) : null;
+    const remove = this.mayWrite() ? button("Remove this fact", "quiet", () => this.onChange("removed", fact)) : null;
     const told = el("p", { class: "why" }, `${far}.`, ...expected);
     return el("li", {}, factLine(fact, entity, markBefore), told, why, remove);
   }

@@ -141,8 +141,8 @@ export class Edit {
     });
   }
 
-  /** Store or remove a fact. True if something has changed. */
-  async change(kind, fact, undoes = null) {
+  /** Store or remove a fact. True if something has changed. It can be undone here, unless `isKept` says no. */
+  async change(kind, fact, undoes = null, isKept = true) {
     this.own.begin();
     let moment = null;
     try {
@@ -156,7 +156,7 @@ export class Edit {
       this.exists[fact[0]] = this.exists[fact[2]] = true;
       this.say("");
       if (undoes) this.changes = this.changes.filter((change) => change !== undoes);
-      else this.changes = [{ kind, fact }, ...this.changes].slice(0, KEPT);
+      else if (isKept) this.changes = [{ kind, fact }, ...this.changes].slice(0, KEPT);
       this.showChanges();
     } catch (error) {
       this.say(sentence(error.message), true);

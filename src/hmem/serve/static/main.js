@@ -2,12 +2,13 @@
 
 import * as api from "./api.js";
 import { Answers, FIRST } from "./answers.js";
-import { answersTo, isSoon, plainFacts, weighedFacts } from "./asking.js";
+import { answersTo, isSoon, plainFacts, weighedFacts, whatIsSaid } from "./asking.js";
 import { Doubts } from "./doubts.js";
 import { el, factKey, factLine, sentence, shown } from "./dom.js";
 import { askForToken, Edit } from "./edit.js";
 import { showHeadword } from "./headword.js";
 import { setKinds } from "./kinds.js";
+import { showInferred } from "./inferred.js";
 import { changedElsewhere, listen, note, Own, together } from "./live.js";
 import { called } from "./names.js";
 import * as pages from "./pages.js";
@@ -24,7 +25,7 @@ const $ = (id) => document.getElementById(id);
 
 let graph = null, relations = [], kinds = [];
 let facts = []; // of the entity on the page
-let said = null; // of the entity on the page: label, aliases, kind, description
+let said = null; // of the entity on the page besides
 let k = FIRST;
 let loading = null; // AbortController of what is being asked
 let reasoning = null; // the same for reasons
@@ -54,10 +55,8 @@ const answers = new Answers($("answers"), {
     $("ranking-news").textContent = `The order has changed. First is now ${now}.`;
   },
 });
-const doubts = new Doubts($("doubts"), {
-  mayWrite: () => graph.writes,
-  onRemove: (fact) => edit.change("removed", fact),
-});
+const changeFact = (kind, fact, isKept) => edit.change(kind, fact, null, isKept);
+const doubts = new Doubts($("doubts"), { mayWrite: () => graph.writes, onChange: changeFact });
 const times = new Times($("times"), {
   onMove: (at) => {
     views.moveTo(at);
@@ -79,7 +78,7 @@ async function load({ focus = false, fresh = null } = {}) {
   if (!graph) return;
   if (!view.entity) return showEntrance(view.kind, signal);
   const isWeighed = Boolean(view.relation) && graph.model.weighs && view.at === null;
-  const described = api.entity(view.entity, signal).catch(() => null); // the facts alone will do
+  const described = whatIsSaid(view.entity, signal);
   const drawn = isWeighed ? weighedFacts(view, signal) : plainFacts(view.entity, signal);
   const ranked = answersTo(view, k, question.withStored, signal);
   const [hasFacts, hasAnswers] = await Promise.all([isSoon(drawn), isSoon(ranked)]);
@@ -163,6 +162,7 @@ function showEntity(view, around, { focus, fresh }) {
   const all = view.at === null ? total : then.length;
   const modeled = graph.model.weighs && view.at === null;
   star.show({ entity: view.entity, facts: then, total: all, fresh, question: asked, modeled });
+  showInferred($("inferred"), then, view.entity, graph.writes ? changeFact : null);
   question.show(view, relations, then, all);
   doubts.show(view.entity, facts.length);
   edit.subject = view.entity;
@@ -194,9 +194,10 @@ function showNoAnswers(error) {
   if (error.code === "no_facts" && current.at !== null && facts.length) error = { code: "none_then" };
   const meant = error.code === "unknown_name" ? error.suggestion : []; // the entity is there, so it is the relation
   const others = meant.map((relation) => linkTo({ ...current, relation, answer: null }, relation));
-  answers.say(...pages.noAnswers(error, { hasFacts: facts.length > 0, others }));
+  const isLoading = graph.model.status === "loading"; // when this page last asked
+  answers.say(...pages.noAnswers(error, { hasFacts: facts.length > 0, others, isLoading }));
   star.explain(null);
-  if (error.code === "loading") setTimeout(begin, 1000);
+  if (error.code === "loading" || (error.code === "timeout" && isLoading)) setTimeout(begin, 1000);
 }
 
 /** A row was opened or closed: fetch its reasons and light up the drawing. */
@@ -212,7 +213,7 @@ async function toggled(row, container) {
   try {
     const explained = await api.explain({ head, relation, tail, direction, ...(view.at && { at: view.at }) }, signal);
     if (signal.aborted) return;
-    const change = graph.writes && view.at === null ? (kind) => edit.change(kind, row.fact) : null;
+    const change = graph.writes && view.at === null ? changeFact : null;
     const actions = actionsFor(row, view, { direction, answer, change });
     const reading = showReasons(container, row, explained, { entity: view.entity, actions });
     const weights = view.relation ? null : weightsOf(explained); // where many are asked, those of this one

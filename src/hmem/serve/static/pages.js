@@ -42,14 +42,17 @@ export function failed(root, error, onAgain) {
 }
 
 /** Why there are no answers to show, as elements. `others` are links to relations that may have been meant. */
-export function noAnswers(error, { hasFacts, others }) {
+export function noAnswers(error, { hasFacts, others, isLoading }) {
   const lead = (text) => el("p", { class: "lead" }, text);
   if (error.code === "no_facts" && !hasFacts) {
     const then = "Add a fact and ask again: one is enough.";
     return [lead("No facts are stored about it yet."), el("p", {}, then)];
   }
   if (error.code === "none_then") return [lead("Nothing was known of it then.")];
-  if (error.code === "loading") return [lead("The model is being loaded …")];
+  if (error.code === "loading" || (error.code === "timeout" && isLoading)) {
+    const why = "For the first question to a base it counts how far its answers can be trusted. It may take a minute.";
+    return [lead("The model is being loaded …"), el("p", {}, why)];
+  }
   const perhaps = others.flatMap((link, place) => [place ? ", " : "Perhaps: ", link]);
   return [lead(sentence(error.message)), el("p", {}, ...perhaps)];
 }

@@ -87,12 +87,12 @@ export function linkTo(view, text) {
   return el("a", { href: address(view) }, text);
 }
 
-/** What can be done with an answer. `change(kind)` stores or removes it; null where that is not allowed. */
+/** What can be done with an answer. `change(kind, fact)` stores or removes it; null where that is not allowed. */
 export function actionsFor(row, { entity, relation, at }, { direction, answer, change }) {
   const parts = [];
   if (change) {
     const [kind, text] = row.stored ? ["removed", "Remove this fact"] : ["added", "Store this fact"];
-    parts.push(button(text, "quiet store", () => change(kind)));
+    parts.push(button(text, "quiet store", () => change(kind, row.fact)));
   }
   parts.push(linkTo({ entity: answer }, `Look at ${shown(called(answer), 40)}`));
   const whole = { entity, relation: row.fact[1], direction, at };

@@ -3,11 +3,13 @@
 
 import { arrange, fillerOf, keyOf, place } from "./arrange.js";
 import { address, count, decimal, factKey, shown, svg } from "./dom.js";
+import { originOf } from "./inferred.js";
 import { lookOf, outline } from "./kinds.js";
 import { drawLegend, scaleOf } from "./legend.js";
 import { called, kindOf, relationCalled } from "./names.js";
 import { drawPaths } from "./paths.js";
 
+const INFERRED = 6; // facts that are drawn because a model inferred them, however many there are
 const FRESH = 900; // ms in which a new fact grows into the drawing
 const BUDGET = { wide: { spokes: 24, roles: 10 }, narrow: { spokes: 12, roles: 8 } };
 
@@ -59,6 +61,7 @@ export class Star {
     const budget = this.width < 540 ? BUDGET.narrow : BUDGET.wide;
     const keep = new Set(reasons ? [...reasons.marks.keys(), ...reasons.paths.map((path) => factKey(path[0]))] : []);
     for (const key of this.data.fresh ?? []) keep.add(key);
+    for (const fact of facts.filter(originOf).slice(0, INFERRED)) keep.add(keyOf(fact));
     const { groups, rest } = arrange(facts, { ...budget, keep, opened: this.opened, asked: this.data.question });
     const roles = groups.map((group) => this.measure(`${shown(relationCalled(group.relation))} →`));
     const fillers = groups.flatMap((group) => group.shown.map(fillerOf));
@@ -102,9 +105,11 @@ export class Star {
     const part = this.data.reasons?.marks.get(key);
     const state = part !== undefined ? "marked" : this.data.reasons ? "faded" : "";
     const isFresh = this.data.fresh?.has(key) && performance.now() < this.freshUntil;
-    const kind = (what) => `${what} ${state} ${isFresh ? "fresh" : ""}`;
+    const origin = originOf(fact);
+    const kind = (what) => `${what} ${state} ${isFresh ? "fresh" : ""} ${origin ? "inferred" : ""}`;
     const bend = hub.x + (x - hub.x) * 0.55;
-    const path = svg("path", { class: kind("spoke"), d: `M${hub.x} ${hub.y}Q${bend} ${y} ${x} ${y}`, pathLength: 1 });
+    const path = svg("path", { class: kind("spoke"), d: `M${hub.x} ${hub.y}Q${bend} ${y} ${x} ${y}` });
+    if (isFresh && !origin) path.setAttribute("pathLength", 1); // it grows
     path.style.setProperty("stroke-width", `${this.scale.width(fact.weight)}px`);
     const what = kindOf(name);
     const end = { class: `${kind("dot")} ${lookOf(what)}`, transform: `translate(${x} ${y})` };
@@ -119,7 +124,7 @@ export class Star {
     const weight = fact.weight === null || fact.weight === undefined ? "" : `, weight ${decimal(fact.weight)}`;
     const inFull = (id) => (called(id) === id ? id : `${called(id)} (${id})`);
     const read = `${inFull(fact.head)} ${relationCalled(fact.relation)} ${inFull(fact.tail)}`;
-    const besides = [what && `${called(name)} is of the kind ${what}`, fact.source && `from ${fact.source}`];
+    const besides = [origin, what && `${called(name)} is of the kind ${what}`, fact.source && `from ${fact.source}`];
     const told = [`${read}${weight}`, ...besides].filter(Boolean).join("; ");
     const attributes = { class: kind("filler"), href: address({ entity: name }), "data-key": key, "aria-label": told };
     labels.append(svg("a", attributes, svg("title", {}, told), text));
