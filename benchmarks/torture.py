@@ -1,16 +1,20 @@
 """Does a knowledge base lose, halve or mix up anything when everything that uses it is killed, again and again?
 
-Writers, removers, importers, switches of the model, compaction, readers and servers work on one file, in processes of
-their own that are killed at random (SIGKILL). Some have a clock that is hours off or years ahead, some a disk that is
+Writers, removers, importers at once and in parts, undoing, merges, values and labels, switches of the model,
+compaction, readers and servers work on one file, in processes of their own that are killed at random (SIGKILL). Some
+files are of an older schema at first, so that the first processes bring them to the present one. In place of switches
+of the model, some processes ask the one that comes with hmem, and so do the clients of the server. Some have a clock
+that is hours off or years ahead, some a disk that is
 full after a few more bytes (a limit on file sizes). After every round a checker that uses nothing of hmem, only
 `sqlite3`, compares the file with what was acknowledged: a line that a process writes to a log after the call returned.
 Then copies of the file are damaged, byte by byte, and opened: each must work or be refused, with an error of hmem.
 
 lost      acknowledged facts that are not there
 half      writes of which a part is there
-stale     removals and switches that were acknowledged and are not there
+stale     removals, switches, values and labels that were acknowledged and are not there
 unsound   what SQLite's own check says, facts stored twice, numbers with gaps, time that runs backwards; readers that
-          saw half a write; damaged copies that ended in anything but an error of hmem
+          saw half a write; answers that name what was never stored, or are stored all the time; damaged copies that
+          ended in anything but an error of hmem
 
 What is done and for how long follows from `--seed`; when exactly a process is killed is up to the machine. Ends with 1
 if anything was found, and keeps the folder then.
@@ -41,9 +45,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import torch
 
 from hmem.errors import HMemError
+from hmem.graph.triples import PARTS
+from hmem.graph.values import Value
+from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.store import store as store_module
 from hmem.knowledge.store import write
+from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.schema import NEW_COLUMNS
 from hmem.knowledge.store.store import Store
 
 WORKERS = (2, 3, 6)  # at once: with few of them, the last one to close the file folds its log into it
@@ -53,6 +64,8 @@ MOST_BATCHES = 10  # of a process before it closes the file and opens it again
 DAMAGED = 4  # copies after a round
 LARGEST = 50 << 20  # bytes of a file, before a new one is begun
 KINDS = ("lost", "half", "stale", "unsound")
+LARGEST_ASKED = 400 << 10  # the same where the model is asked, which takes time in proportion
+PART = 500  # facts of one write of an import in parts
 SHIFTS = (0, 0, 0, 3600, -86_400, 95 * 365 * 86_400)  # seconds by which a clock is off
 KEYS = ("model", "model_checksum", "model_moment", "model_trained_until")  # that one switch of the model changes
 
@@ -67,6 +80,7 @@ class Job:
     shift: int = 0
     room: int | None = None  # bytes by which files may grow
     seed: int = 0
+    asks: bool = False
 
 
 @dataclass
@@ -113,6 +127,46 @@ def remover(store: Store, job: Job, log: Log, chance: random.Random) -> None:
         log.say("-", job.number, number, size)
 
 
+def undoer(store: Store, job: Job, log: Log, chance: random.Random) -> None:
+    for number in range(chance.randint(1, MOST_BATCHES)):
+        size = chance.randint(1, 5)
+        written = store.add(batch(job, number, size))
+        log.say("+", job.number, number, size)
+        log.say("~", job.number, number, size)
+        store.undo(written.moment)
+        log.say("-", job.number, number, size)
+
+
+def merger(store: Store, job: Job, log: Log, chance: random.Random) -> None:
+    for number in range(chance.randint(1, MOST_BATCHES)):
+        size = chance.randint(1, 5)
+        head = f"{job.number} {number}"
+        moved: list[Names3] = [(head, *fact[1:]) for fact in batch(job, number, size)]
+        store.add([*moved, ("all", "wrote", f"common {number}")])
+        log.say("+", job.number, number, size)
+        log.say(">", job.number, number, size)
+        store.merge("all", head)
+
+
+def teller(store: Store, job: Job, log: Log, chance: random.Random) -> None:
+    """One label, kind and description in a write, and one value in another."""
+    name = f"told {job.number}"
+    store.add([(name, "wrote", "nothing")])
+    for number in range(1, 10**9):
+        store.naming.describe("entity", name, label=f"{number}", kind=f"{number}", description=f"{number}")
+        log.say("l", job.number, number)
+        store.values.set(name, "count", [Value.of(number)])
+        log.say("v", job.number, number)
+
+
+def part_importer(store: Store, job: Job, log: Log, chance: random.Random) -> None:
+    store_module.PART, store_module.PAUSE = PART, 0.001
+    rows = [fact for number in range(10) for fact in batch(job, number, PART)]
+    table = pa.table(dict(zip(PARTS, zip(*rows, strict=True), strict=True)))
+    for number, _ in enumerate(store.add_in_parts(table)):
+        log.say("+", job.number, number, PART)
+
+
 def importer(store: Store, job: Job, log: Log, chance: random.Random) -> None:
     for number in range(10**9):
         size = chance.choice([500, 3_000, 12_000])
@@ -146,6 +200,29 @@ def reader(store: Store, job: Job, log: Log, chance: random.Random) -> None:
         last = store.moment
 
 
+def asker(store: Store, job: Job, log: Log, chance: random.Random) -> None:
+    """Asks the model that comes with hmem while facts come and go."""
+    torch.set_num_threads(1)  # of several processes
+    kb = KnowledgeBase(store)
+    for _ in range(chance.randint(1, 20)):
+        facts = store.table().to_pylist()
+        if not facts:
+            return
+        asked = chance.choice(facts)["head"]
+        stored = {fact["tail"] for fact in facts if fact["head"] == asked and fact["relation"] == "wrote"}
+        answers = {row.tail for row in kb.predict(asked, "wrote", k=20)}
+        answers |= {row.tail for row in kb.missing(asked, k=20) if row.head == asked}
+        for name in answers:
+            log.say("?", name)
+        for name in answers & stored:
+            if store.contains(asked, "wrote", name):
+                log.say("!", f"asker {job.number} was told {name} of {asked}, which was stored all the time")
+        near = Counter(row.tail.rpartition("/")[0] for row in kb.neighbors(asked) if row.tail.count("/") == 3)
+        for name, found in near.items():
+            if found != int(name.rpartition("/")[2]):
+                log.say("!", f"asker {job.number} was shown {found} facts of {name}")
+
+
 def server(store: Store, job: Job, log: Log, chance: random.Random) -> None:
     """Serves the file, and is its own client."""
     import http.client
@@ -167,10 +244,23 @@ def server(store: Store, job: Job, log: Log, chance: random.Random) -> None:
         answer = connection.getresponse()
         if answer.status == 201 and answer.read():
             log.say("+", job.number, number, size)
+        if job.asks:
+            question = json.dumps({"entity": facts[0]["head"], "relation": "wrote"})
+            connection.request("POST", "/predict", question, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            said = json.loads(answer.read())
+            for each in said["results"][0]["answers"] if answer.status == 200 else ():
+                log.say("?", each["name"])
+                if each["name"] in [fact["tail"] for fact in facts]:
+                    log.say("!", f"server {job.number} told {each['name']}, which is stored")
 
 
 ROLES: dict[str, Callable[[Store, Job, Log, random.Random], None]] = {
-    each.__name__: each for each in (writer, remover, importer, switcher, compactor, reader, server)
+    each.__name__: each
+    for each in (
+        *(writer, remover, undoer, merger, teller, importer, part_importer),
+        *(switcher, compactor, reader, asker, server),
+    )
 }
 
 
@@ -190,7 +280,7 @@ def work(job: Job, files: Files) -> None:
         except HMemError as error:
             if job.room is None and "being written" not in str(error):
                 Log(files.troubles).say(f"job {job.number} ({job.role}):", str(error))
-            if job.role == "switcher":  # its numbers must rise
+            if job.role in ("switcher", "teller"):  # its numbers must rise
                 return
             time.sleep(0.01)
         except Exception:
@@ -238,25 +328,35 @@ def check(files: Files, found: Found) -> None:
         job, number, size, _ = map(int, name.split("/"))
         there[job, number, size][0] += 1
         there[job, number, size][1] += removed is None
-    added, leaving, gone, switched = set(), set(), set(), 0
+    added, leaving, gone, moving, named, switched = set(), set(), set(), set(), set(), 0
+    told: dict[str, dict[int, int]] = {"l": defaultdict(int), "v": defaultdict(int)}
     for line in files.log.read_text().splitlines():
         kind, _, rest = line.partition(" ")
         if kind == "!":
             found.unsound.append(rest)
         elif kind == "=":
             switched = max(switched, int(rest))
+        elif kind == "?":
+            named.add(rest)
+        elif kind in told:
+            job, number = map(int, rest.split())
+            told[kind][job] = max(told[kind][job], number)
         else:
-            {"+": added, "~": leaving, "-": gone}[kind].add(tuple(map(int, rest.split())))
+            {"+": added, "~": leaving, "-": gone, ">": moving}[kind].add(tuple(map(int, rest.split())))
     found.acknowledged = sum(size for *_, size in added) + sum(size for *_, size in gone)
     for key in added - there.keys():
         found.lost.append(f"{key}: nothing of it is there")
     for key, (rows, current) in there.items():
-        if rows != key[2] or current not in (0, key[2]):
+        has_moved = key in moving and rows == 2 * key[2] and current == key[2]
+        if (rows != key[2] and not has_moved) or current not in (0, key[2]):
             found.half.append(f"{key}: {rows} rows, {current} of them current")
         elif key in added and not current and key not in leaving:
             found.lost.append(f"{key}: it is marked as removed")
         elif key in gone and current:
             found.stale.append(f"{key}: its removal is not there")
+    check_told(db, told, found)
+    never = named - {name for (name,) in db.execute("SELECT name FROM entity")}
+    found.unsound += [f"an answer named {name}, which was never stored" for name in never]
     notes = dict(db.execute("SELECT key, value FROM meta"))
     values = {int(notes[key]) for key in KEYS if key in notes}
     if len(values) > 1:
@@ -279,6 +379,21 @@ def check(files: Files, found: Found) -> None:
     if any(later <= earlier for earlier, later in pairwise(times)):
         found.unsound.append("time runs backwards")
     db.close()
+
+
+def check_told(db: sqlite3.Connection, told: dict[str, dict[int, int]], found: Found) -> None:
+    """Compare labels and values with what was acknowledged of them."""
+    numbers: dict[str, dict[int, list[int]]] = {"l": defaultdict(list), "v": defaultdict(list)}
+    for kind, table, texts in (("l", "entity_text", 3), ("v", "value", 1)):
+        query = f"SELECT name, text FROM {table} JOIN entity ON entity.id = entity WHERE removed IS NULL"
+        for name, text in db.execute(f"{query} AND name LIKE 'told %'"):
+            numbers[kind][int(name.split()[1])].append(int(text))
+        for job, each in numbers[kind].items():
+            if len(each) != texts or len(set(each)) > 1:
+                found.half.append(f"told {job}: {kind} is {each}")
+        for job, number in told[kind].items():
+            if max(numbers[kind][job], default=0) < number:
+                found.stale.append(f"told {job}: {kind} is {numbers[kind][job]}, not {number}")
 
 
 def damage(files: Files, seed: float, found: Found) -> None:
@@ -332,10 +447,29 @@ def apart(task: Callable[[Found], None]) -> Found:
     return Found(**json.loads(text)) if text else Found(unsound=[f"a check ended with {status}"])
 
 
-def schedule(chance: random.Random, first: int, servers: int) -> list[Job]:
+def begin(path: Path, version: int) -> None:
+    """An empty base, perhaps of an older schema, as an older hmem would have made it."""
+    Store.create(path).close()
+    db = sqlite3.connect(path)
+    tables = {2: ["value", "property_text", "property"], 1: ["entity_text", "relation_text"]}
+    for older in range(2, version - 1, -1):
+        for table in tables[older]:
+            db.execute(f"DROP TABLE {table}")
+    if version == 1:
+        db.execute("DROP INDEX fact_inferred")
+        for column in reversed(NEW_COLUMNS):
+            db.execute(f"ALTER TABLE fact DROP COLUMN {column.split()[0]}")
+    db.execute(f"PRAGMA user_version = {version}")
+    db.commit()
+    db.close()
+
+
+def schedule(chance: random.Random, first: int, servers: int, *, asks: bool) -> list[Job]:
     """The processes of one round; only one of them switches the model, so that the last switch is known."""
-    jobs = [Job(first, "switcher", chance.uniform(0.05, 1), seed=chance.randrange(1 << 30))]
-    roles = ["writer", "writer", "remover", "importer", "compactor", "reader"]
+    one = Job(first, "switcher", chance.uniform(0.05, 1), seed=chance.randrange(1 << 30))
+    jobs = [replace(one, role="asker", seconds=2 + 4 * one.seconds) if asks else one]
+    roles = ["writer", "writer", "remover", "undoer", "merger", "teller", "compactor", "reader"]
+    roles += ["asker"] if asks else ["importer", "part_importer"]
     for number in range(first + 1, first + JOBS):
         jobs.append(
             Job(
@@ -347,16 +481,21 @@ def schedule(chance: random.Random, first: int, servers: int) -> list[Job]:
                 seed=chance.randrange(1 << 30),
             )
         )
-    return jobs + [Job(first + JOBS + each, "server", chance.uniform(0.5, 1.5)) for each in range(servers)]
+    seconds = 4.0 if asks else 1.0
+    return jobs + [
+        Job(first + JOBS + each, "server", seconds * chance.uniform(0.5, 1.5), asks=asks) for each in range(servers)
+    ]
 
 
 def torture(until: float, chance: random.Random, servers: int, folder: Path, total: Found) -> None:
     """Rounds on one file, until it is time, something is found or the file is so large that checks take long."""
     files, number, before, last_told = Files(folder / "zoo.kb", folder / "log.txt"), 1, total.acknowledged, 0.0
     files.log.touch()
-    os.waitpid(start(lambda: Store.create(files.base).close()), 0)
-    while time.monotonic() < until and total.is_clean and files.base.stat().st_size < LARGEST:
-        waiting, running = schedule(chance, number, servers), dict[int, float]()
+    version, asks = chance.choice([1, 2, 3]), chance.random() < 0.3
+    os.waitpid(start(lambda: begin(files.base, version)), 0)
+    largest = LARGEST_ASKED if asks else LARGEST
+    while time.monotonic() < until and total.is_clean and files.base.stat().st_size < largest:
+        waiting, running = schedule(chance, number, servers, asks=asks), dict[int, float]()
         number, workers = number + len(waiting), chance.choice(WORKERS)
         while waiting or running:
             while waiting and len(running) < workers:

@@ -85,6 +85,14 @@ class Remembering:
         self._next(self.now - set(gone))
         return gone
 
+    def undo(self, moment: int) -> tuple[frozenset[Names3], frozenset[Names3]]:
+        """What the write of a moment had brought is gone, and what it took is back, unless it changed since."""
+        before, since = self.states[moment - 1], self.states[moment:]
+        removed = frozenset.intersection(*since) - before
+        restored = before - frozenset.union(*since)
+        self._next((self.now - removed) | restored)
+        return removed, restored
+
     def _next(self, state: frozenset[Names3]) -> None:
         if state != self.now:
             self.states.append(state)

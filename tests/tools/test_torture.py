@@ -48,6 +48,9 @@ def test_the_checker_tells_lost_half_and_stale_apart(torture: Any, tmp_path: Pat
         ("= 7\n", (), dict.fromkeys(torture.KEYS, "8"), {}),
         ("", (), {"model": "8", "model_moment": "7"}, {"half": 1}),
         ("! a reader saw half a write\n", (), {}, {"unsound": 1}),
+        ("? 1/0/1/0\n", ("1/0/1/0",), {}, {}),
+        ("? 2/0/1/0\n", ("1/0/1/0",), {}, {"unsound": 1}),
+        ("v 1 5\nl 1 3\n", (), {}, {"stale": 2}),
     ]
     for number, (log, facts, more, expected) in enumerate(cases):
         folder = tmp_path / str(number)
@@ -56,6 +59,6 @@ def test_the_checker_tells_lost_half_and_stale_apart(torture: Any, tmp_path: Pat
 
 
 def test_the_schedule_follows_from_the_seed(torture: Any) -> None:
-    one, other = (torture.schedule(torture.random.Random(3), 1, 1) for _ in range(2))
+    one, other = (torture.schedule(torture.random.Random(3), 1, 1, asks=False) for _ in range(2))
     assert one == other
     assert {job.role for job in one} > {"writer", "switcher", "server"}

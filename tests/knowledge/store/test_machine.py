@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from hmem.errors import StoreError, UnknownNameError
+from hmem.graph.triples import PARTS
 from hmem.knowledge.store import bulk, connection
+from hmem.knowledge.store import store as module
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import Remembering, by_name
@@ -30,6 +32,8 @@ class Machine(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         hasty = (setting.replace("synchronous = FULL", "synchronous = OFF") for setting in connection.SETTINGS)
         self.patch.setattr(connection, "SETTINGS", tuple(hasty))
+        self.patch.setattr(module, "PART", 2)
+        self.patch.setattr(module, "PAUSE", 0)
         self.patch.setattr(bulk, "FEWEST_TO_REBUILD", 3)  # so that both ways to insert many are taken
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "zoo.kb"
@@ -59,6 +63,21 @@ class Machine(RuleBasedStateMachine):
         written = self.stores[handle].add_columns(*columns)
         assert len(written.changed) == len(self.model.add(facts))
         self._name(facts)
+
+    @rule(handle=handles, facts=batches)
+    def add_in_parts(self, handle: int, facts: list[Names3]) -> None:
+        columns = [pa.array([fact[part] for fact in facts], pa.string()) for part in range(3)]
+        writes = list(self.stores[handle].add_in_parts(pa.table(dict(zip(PARTS, columns, strict=True)))))
+        expected = [self.model.add(facts[start : start + 2]) for start in range(0, len(facts), 2)]
+        assert [len(each.changed) for each in writes] == ([len(each) for each in expected] or [0])
+        self._name(facts)
+
+    @rule(handle=handles, back=st.integers(0, 5))
+    def undo(self, handle: int, back: int) -> None:
+        moment = len(self.model.states) - 1 - back
+        if moment > 0:
+            undone, (removed, restored) = self.stores[handle].undo(moment), self.model.undo(moment)
+            assert (undone.removed, undone.restored) == (len(removed), len(restored))
 
     @rule(handle=handles, facts=batches)
     def fail_to_add(self, handle: int, facts: list[Names3]) -> None:

@@ -105,6 +105,23 @@ def test_a_later_write_is_left_alone(store: Store) -> None:
     assert store.naming.description("entity", "wolf").label == "B"
 
 
+def test_what_a_later_write_changed_stays_as_it_is(store: Store) -> None:
+    new = ("a", "r", "b")
+    first = store.add([new]).moment
+    store.remove([new])
+    store.add([new])
+    undone = store.undo(first + 1)
+    assert (undone.moment, undone.removed, undone.restored, undone.left) == (first + 2, 0, 0, 1)
+    store.remove([new])
+    undone = store.undo(first + 1)
+    assert (undone.moment, undone.removed, undone.restored, undone.left) == (first + 3, 0, 0, 1)
+    assert not store.contains(*new)
+    for label in ("one", "two", ""):
+        store.naming.describe("entity", "a", label=label)
+    assert store.undo(first + 5).restored == 0  # by which "one" became "two"
+    assert store.naming.description("entity", "a").label is None
+
+
 def test_undoing_what_is_undone_changes_nothing(store: Store) -> None:
     moment = store.add([("fox", "eats", "hen")]).moment
     store.undo(moment)

@@ -135,23 +135,23 @@ def undo(write: Write, moment: int) -> Undone:
         first, end = last_row(db, table, moment - 1), last_row(db, table, moment)
         brought = f"FROM {table} WHERE id > {first} AND id <= {end}"
         gone = f"FROM {table} AS old WHERE removed = {moment}"
+        is_later = f"(added > {moment} OR added = {moment} AND removed <= {last})"  # or what took its place ended since
+        since = f"EXISTS (SELECT 1 FROM {table} AS now WHERE {is_later} AND {_same(table, same)})"
         (now,) = db.execute(f"SELECT count(*) {brought} AND removed IS NULL").fetchone()
         (all_brought,) = db.execute(f"SELECT count(*) {brought}").fetchone()
         (all_gone,) = db.execute(f"SELECT count(*) {gone}").fetchone()
-        if not now and not all_gone:
-            left += all_brought
+        (back,) = db.execute(f"SELECT count(*) {gone} AND NOT {since}").fetchone()
+        removed, restored, left = removed + now, restored + back, left + all_brought - now + all_gone - back
+        if not now and not back:
             continue
         at = write.moment()
         db.execute(f"UPDATE {table} SET removed = {at} WHERE id > {first} AND id <= {end} AND removed IS NULL")
-        is_there = f"EXISTS (SELECT 1 FROM {table} AS now WHERE removed IS NULL AND {_same(table, same)})"
-        db.execute(f"INSERT INTO {table} ({columns}, added) SELECT {columns}, {at} {gone} AND NOT {is_there}")
-        (back,) = db.execute("SELECT changes()").fetchone()
-        removed, restored, left = removed + now, restored + back, left + all_brought - now + all_gone - back
+        db.execute(f"INSERT INTO {table} ({columns}, added) SELECT {columns}, {at} {gone} AND NOT {since}")
     return Undone(moment=write.last, removed=removed, restored=restored, left=left)
 
 
 def _same(table: str, columns: tuple[str, ...]) -> str:
-    """When a row of now stands in the way of an old one: it says the same, or what only one may say."""
+    """When a later row stands in the way of an old one: it says the same, or what only one may say."""
     alike = " AND ".join(f"now.{column} IS old.{column}" for column in columns)
     if not table.endswith("_text"):
         return alike
