@@ -107,7 +107,7 @@ def test_a_full_disk_is_said_of_the_file_that_was_asked_for(
         raise OSError(errno.ENOSPC, "[Errno 28] Error writing bytes to file")
 
     command("facts", "add", kb, "a", "r", "b")
-    monkeypatch.setattr("hmem.cli.transfer._write", full)
+    monkeypatch.setattr("hmem.knowledge.export.write_table", full)
     assert command("facts", "export", kb, name) == (
         1,
         "",

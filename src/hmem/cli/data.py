@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmem.cli import options, output, transfer
+from hmem.cli import options, output
 from hmem.errors import ConfigError, DataError, Hint
 
 if TYPE_CHECKING:
@@ -147,13 +147,14 @@ def _free(target: Path) -> Path:
 def _texts(vocab: "Vocabulary", parts: "dict[str, Triples]", heldout: "Sequence[int]" = ()) -> dict[str, bytes]:
     """The files of a dataset folder."""
     from hmem.graph.readers.table import table_of_triples
+    from hmem.knowledge.export import refuse_tabs, tsv_lines
 
     entities, relations = vocab.entities.to_arrow(), vocab.relations.to_arrow()
     texts = {"heldout": "".join(f"{vocab.entities[entity]}\n" for entity in heldout).encode()} if heldout else {}
     for part, triples in parts.items():
         table = table_of_triples(triples, entities, relations)
-        transfer.refuse_tabs(table)
-        texts[part] = b"".join(transfer.tsv_lines(table))
+        refuse_tabs(table)
+        texts[part] = b"".join(tsv_lines(table))
     return texts
 
 

@@ -3,6 +3,7 @@
 None of these commands looks at the model, so they are quick; the next prediction uses what they did.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -308,8 +309,8 @@ def import_(
     count_new_names(relations, new)
 
 
-@app.command()
-def export(
+@app.command("export")
+def export_(
     kb: options.KnowledgeBase,
     file: Annotated[
         str,
@@ -326,11 +327,16 @@ def export(
     """Write the facts to a file, oldest first. TSV has their names alone, CSV and Parquet also confidence and times;
     RDF, GraphML and Neo4j's CSV (--format neo4j) have labels, kinds and values besides. docs/data.md says what each
     keeps."""
-    format_ = transfer.format_of(file, format_)
+    from hmem.knowledge import export
+
+    is_piped = file == transfer.STANDARD
+    format_ = export.format_of(file, format_ or ("tsv" if is_piped else None))
     with transfer.open_store(kb, read_only=True) as store:
-        number = transfer.export(store, file, format_, as_of, overwrite=overwrite)
-    if file != transfer.STANDARD:
-        output.say(f"{file}: {output.plural(number, 'fact')}")
+        if is_piped:
+            export.write_to(store, format_, as_of, sys.stdout.buffer)
+            return
+        number = export.export(store, file, format_, as_of, overwrite=overwrite)
+    output.say(f"{file}: {output.plural(number, 'fact')}")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
@@ -28,6 +29,7 @@ from hmem.graph.values import Plain, Value
 from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
 from hmem.knowledge.duplicates import Duplicates, Finder
 from hmem.knowledge.explanation import Reasons
+from hmem.knowledge.export import export, format_of
 from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
@@ -271,6 +273,20 @@ class KnowledgeBase:
         if in_parts:
             return Written.joined(list(self.store.add_in_parts(table, **how)))
         return self.store.add_table(table, **how)
+
+    def export(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        as_of: datetime | int | None = None,
+        overwrite: bool = False,
+    ) -> int:
+        """Write all that is stored, or was at a time, to a file, by the ending of its name; how many facts these are.
+
+        TSV, CSV, Parquet, N-Triples, Turtle, JSON-LD and GraphML; with format="neo4j" a folder of two CSV files.
+        """
+        return export(self.store, file, format_of(os.fspath(file), format), as_of, overwrite=overwrite)
 
     def describe(
         self, name: str, *, of: Kind = "entity", source: str | None = None, **said: str | Sequence[str] | None

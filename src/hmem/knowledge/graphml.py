@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 from xml.sax.saxutils import escape, quoteattr
 
 from hmem.errors import DataError, shown
@@ -18,6 +19,7 @@ from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.store import Store
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MOST_KEPT = 1 << 16  # names as they are written
 _NUMBERS = ("confidence", "probability")
 _TYPES = {datatype: name for name, datatype in DATATYPES.items() if name not in ("int", "float")}
 Sort = tuple[str, str, str | None, str | None]  # property, datatype, language, unit
@@ -41,11 +43,10 @@ def graphml(store: Store, as_of: datetime | int | None = None) -> Iterator[str]:
     yield '<graph id="facts" edgedefault="directed">\n'
     yield f"{_data('relations', json.dumps(_relations(store), ensure_ascii=False))}\n"
     yield from _nodes(store, as_of, {sort: f"v{number}" for number, sort in enumerate(sorts)})
-    for fact in store.listing(as_of=as_of):
-        ends = f"source={_attribute(fact.head)} target={_attribute(fact.tail)}"
-        said = ((name, getattr(fact, name)) for name in QUALIFIERS)
-        about = "".join(_data(name, str(value)) for name, value in said if value is not None)
-        yield f"<edge {ends}>{_data('relation', fact.relation)}{about}</edge>\n"
+    for (head, relation, tail), said in store.facts(as_of):
+        about = "".join(_data(name, str(value)) for name, value in said.items())
+        named = _data("relation", relation)
+        yield f"<edge source={_attribute(head)} target={_attribute(tail)}>{named}{about}</edge>\n"
     yield "</graph>\n</graphml>\n"
 
 
@@ -95,6 +96,7 @@ def _data(key: str, text: str) -> str:
     return f'<data key="{key}">{escape(_checked(text), {chr(13): "&#13;"})}</data>'
 
 
+@lru_cache(MOST_KEPT)  # the same names come again and again
 def _attribute(text: str) -> str:
     return quoteattr(_checked(text))
 

@@ -38,9 +38,8 @@ def nodes(store: Store, as_of: datetime | int | None = None) -> Iterator[str]:
 def relationships(store: Store, as_of: datetime | int | None = None) -> Iterator[str]:
     """The rows of facts."""
     yield _row([":START_ID", ":END_ID", ":TYPE", *(f"{name}:{_TYPES.get(name, 'string')}" for name in QUALIFIERS)])
-    for fact in store.listing(as_of=as_of):
-        said = ("" if (value := getattr(fact, name)) is None else str(value) for name in QUALIFIERS)
-        yield _row([fact.head, fact.tail, fact.relation, *said])
+    for (head, relation, tail), said in store.facts(as_of):
+        yield _row([head, tail, relation, *(str(said.get(name, "")) for name in QUALIFIERS)])
 
 
 def _row(fields: Sequence[str]) -> str:

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from hmem.graph.descriptions import Description
-from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.rdf_terms import Terms
 from hmem.graph.readers.rdf_descriptions import INVERSE, KIND, NAMING_NAMES
 from hmem.graph.readers.rdf_names import TERMS, WELL_KNOWN
@@ -20,7 +19,6 @@ from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.store import Store
 
 Triple = tuple[Any, Any, Any]
-BLOCK = 1 << 16
 RDF = WELL_KNOWN["rdf"]
 
 
@@ -30,25 +28,19 @@ def triples(
     """Everything that is stored, in the terms of `hmem.graph.rdf_terms`; names are those of now."""
     terms = Terms(oxigraph, NAMING_NAMES)
     statements = _Statements(terms, triple_terms)
-    if store.is_qualified():
-        for each in store.listing(as_of=as_of):
-            fact = terms.resource(each.head), terms.relation(each.relation), terms.object(each.tail)
-            yield fact
-            yield from statements.about(fact, {name: getattr(each, name) for name in QUALIFIERS})
-    else:
-        entities = store.entity_names()
-        relations = [terms.relation(name) for name in store.relation_names()]
-        facts = store.triples(as_of)
-        for start in range(0, len(facts), BLOCK):
-            for head, relation, tail in facts[start : start + BLOCK].tolist():
-                yield terms.resource(entities[head]), relations[relation], terms.object(entities[tail])
+    for (head, relation, tail), said in store.facts(as_of):
+        fact = terms.resource(head), terms.relation(relation), terms.object(tail)
+        yield fact
+        if said:
+            yield from statements.about(fact, said)
     for value in store.values.listing(as_of=as_of):
         fact = terms.resource(value.entity), terms.relation(value.property), terms.value(value.as_value())
         yield fact
-        yield from statements.about(fact, {"unit": value.unit})
+        if value.unit is not None:
+            yield from statements.about(fact, {"unit": value.unit})
     for kind in KINDS:
-        for said in store.naming.every(kind):
-            yield from _described(terms, kind, said)
+        for each in store.naming.every(kind):
+            yield from _described(terms, kind, each)
 
 
 class _Statements:
@@ -59,10 +51,7 @@ class _Statements:
         self._number = 0
 
     def about(self, fact: Triple, said: dict[str, Any]) -> Iterator[Triple]:
-        """The triples that say it; none if nothing is said."""
-        some = {name: value for name, value in said.items() if value is not None}
-        if not some:
-            return
+        """The triples that say it."""
         made = self._terms.oxigraph
         self._number += 1
         node = made.BlankNode(f"s{self._number}")
@@ -72,7 +61,7 @@ class _Statements:
             yield node, made.NamedNode(RDF + "type"), made.NamedNode(RDF + "Statement")
             for part, term in zip(("subject", "predicate", "object"), fact, strict=True):
                 yield node, made.NamedNode(RDF + part), term
-        for name, value in some.items():
+        for name, value in said.items():
             yield node, made.NamedNode(TERMS + name), self._terms.value(Value.of(value))
 
 

@@ -165,10 +165,19 @@ class Store:
                     facts = facts.append_column(name, column)
             return facts
 
-    def is_qualified(self) -> bool:
-        """Whether anything qualifies any fact: a confidence, days, a model that concluded it."""
+    def facts(self, as_of: datetime | int | None = None) -> Iterator[tuple[Names3, dict[str, Any]]]:
+        """All facts by name, in the order in which they were added, each with what qualifies it."""
         with self._connection.reading() as db:
-            return read.is_qualified(db)
+            is_qualified = read.is_qualified(db)
+        if is_qualified:
+            for each in self.listing(as_of=as_of):
+                said = {name: value for name in QUALIFIERS if (value := getattr(each, name)) is not None}
+                yield each.names, said
+            return
+        facts, entities, relations = self.triples(as_of), self.entity_names(), self.relation_names()
+        for start in range(0, len(facts), MANY):
+            for head, relation, tail in facts[start : start + MANY].tolist():
+                yield (entities[head], relations[relation], entities[tail]), {}
 
     def changes_since(
         self, moment: int, num_entities: int, num_relations: int, *, evidence: Evidence | None = None

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmem.cli import transfer
-from hmem.errors import DataError
+from hmem.errors import ConfigError, DataError
 from hmem.graph.readers.read import read_table
 from hmem.graph.values import Value
+from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.export import export
 from hmem.knowledge.store.store import Store
 from tests.laws import examples
 
@@ -66,7 +67,7 @@ def state(store: Store) -> dict[str, Any]:
 
 def there_and_back(store: Store, folder: Path, format: str) -> dict[str, Any]:
     target = Path(tempfile.mkdtemp(dir=folder)) / ("neo" if format == "neo4j" else f"all.{format}")
-    transfer.export(store, str(target), format, None, overwrite=True)
+    export(store, target, format, overwrite=True)
     source = target / "relationships.csv" if format == "neo4j" else target
     back = folder / f"{format}.kb"
     with Store.create(back, overwrite=True) as other:
@@ -125,15 +126,25 @@ def test_csv_and_parquet_keep_what_qualifies_facts(store: Store, tmp_path: Path)
 
 
 def test_other_programs_read_graphml(store: Store, tmp_path: Path) -> None:
-    transfer.export(store, str(tmp_path / "a.graphml"), "graphml", None, overwrite=False)
+    export(store, tmp_path / "a.graphml", "graphml", overwrite=False)
     graph = networkx.read_graphml(tmp_path / "a.graphml")
     assert graph.nodes["wolf"]["label"] == "Wolf & co"
     assert graph.nodes["wolf"]["legs"] == 4
     assert ("wolf", "<&>\"'") in graph.edges
 
 
+def test_by_the_knowledge_base(store: Store, tmp_path: Path) -> None:
+    with KnowledgeBase(store) as kb:
+        assert kb.export(tmp_path / "a.ttl.gz") == len(kb)
+        assert kb.export(tmp_path / "neo", format="neo4j") == len(kb)
+        with pytest.raises(DataError, match="exists already"):
+            kb.export(tmp_path / "a.ttl.gz")
+        with pytest.raises(ConfigError, match=r"expected a name that ends in \.tsv, "):
+            kb.export(tmp_path / "a.xlsx")
+
+
 def test_as_of_a_time(store: Store, tmp_path: Path) -> None:
-    transfer.export(store, str(tmp_path / "a.nt"), "nt", 1, overwrite=False)  # type: ignore[arg-type]
+    export(store, tmp_path / "a.nt", "nt", 1, overwrite=False)
     assert set(read_table(tmp_path / "a.nt").filter(pc_is("eats"))["tail"].to_pylist()) == set(HOSTILE)
     assert not (tmp_path / "a.nt").read_text().count("near")
 
@@ -150,7 +161,7 @@ def test_what_xml_cannot_have_is_refused(tmp_path: Path) -> None:
         with pytest.raises(
             DataError, match=r"has the character \\x07 in it, which no XML can have; choose another format"
         ):
-            transfer.export(store, str(tmp_path / "a.graphml"), "graphml", None, overwrite=False)
+            export(store, tmp_path / "a.graphml", "graphml", overwrite=False)
         assert [path.name for path in tmp_path.iterdir() if "graphml" in path.name] == []
 
 
