@@ -7,9 +7,9 @@ all techniques of then. Whatever was chosen, was chosen on the newcomers of 2023
     python benchmarks/attack.py [--year 2023] [--methods NAME ...] [--model NAME=DIR] [--json PATH]
     python benchmarks/attack.py --train DIR [--preset NAME] [--set ...]
 
-The first ranks. `als` is alternating least squares, as in MITRE's Technique Inference Engine; it needs `pip install
-implicit`. With --train a model is trained on the facts until the end of 2023 without the newcomers of 2023, which it is
-validated with; --model ranks with it.
+The first ranks. `base` is a knowledge base without a model of its own, as it answers. `als` is alternating least
+squares, as in MITRE's Technique Inference Engine; it needs `pip install implicit`. With --train a model is trained on
+the facts until the end of 2023 without the newcomers of 2023, which it is validated with; --model ranks with it.
 """
 
 import argparse
@@ -36,7 +36,6 @@ METRICS = ("recall@10", "recall@20", "ndcg@20", "mrr")
 ASKED = ("malware", "tool", "group", "campaign")
 ALS = {"factors": 8, "regularization": 20.0, "alpha": 2.0, "iterations": 15}  # the best on 2023 of 105
 RANDOM_STARTS = 5
-UNCOUNTED = 1e-3  # of co-occurrence, for techniques that were never seen with a given one
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
@@ -150,13 +149,6 @@ def knowledge_base(model: str | None) -> Method:
     return score
 
 
-def mixed(world: World, cases: Sequence[Case]) -> Matrix:
-    """The logarithms of the model's share of each answer and of the count's, added."""
-    scores = METHODS["base"](world, cases)
-    shares = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
-    return shares + np.log(METHODS["co-occurrence"](world, cases) + UNCOUNTED)
-
-
 def metrics(cases: Sequence[Case], scores: Matrix) -> dict[str, float]:
     """Means over the newcomers. The given techniques are no candidates; ties are broken by chance."""
     chance = np.random.default_rng(0).random(scores.shape[1])
@@ -222,7 +214,6 @@ METHODS: dict[str, Method] = {
     "als": als,
     "rules": counted("rules"),
     "base": knowledge_base(None),
-    "base + co-occurrence": mixed,
 }
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pytest
 from hmem.evaluation.isotonic import Steps
 from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
+from hmem.knowledge.counted import USUAL
 from hmem.knowledge.newcomers import Newcomers, Slots, usual_number
 
 TEAMS = {f"team {team}": [f"skill {team} {skill}" for skill in range(8)] for team in range(5)}
@@ -59,6 +60,18 @@ def test_who_has_as_much_as_others_is_none(tmp_path: Path) -> None:
             assert session._newcomers is not None
             assert session._newcomers.steps(entity, role) is not None
             assert session._newcomers.steps(0, role) is None  # there from the start
+
+
+def test_what_suits_those_that_were_there_is_not_taken_for_newcomers(tmp_path: Path) -> None:
+    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
+        kb.add_many(NEW)
+        with kb.session() as session:
+            assert session.self_calibration is not None
+            assert session.calibration is not None
+            of_base, role = session.self_calibration.weights, session.role("can", "tail")
+            assert of_base != USUAL
+            assert session._weights_of(session.entity("newcomer"), role) == USUAL
+            assert session._weights_of(0, role) == of_base
 
 
 def test_all_but_a_few_answers_are_left_out() -> None:

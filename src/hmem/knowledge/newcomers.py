@@ -4,6 +4,9 @@ Of an entity that has been there for long most facts are stored. Of a newcomer m
 same score is far likelier. How likely is seen by making newcomers of others: of some entities all facts are left out
 but as many as the newcomer has in the asked role, and then they are asked about. That takes a second or so, once for
 each role and number of facts, and is done again when the base has grown much.
+
+The network and counting are weighed by facts of entities that have been there for long. That does not suit newcomers,
+for whom both weigh the same.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +20,7 @@ from hmem.evaluation.outcomes import DEPTH, outcomes_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import Triples
-from hmem.knowledge.counted import USUAL, CountedScorer, Weights
+from hmem.knowledge.counted import USUAL, CountedScorer
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.self_calibration import FEWEST, GROWN, WORK
 from hmem.model.build import ModelScorer, Network
@@ -37,22 +40,23 @@ class Newcomers:
     live: LiveGraph
     first: int | None = None  # entities that the first write brought
     facts: int = 0  # when it was last begun anew
-    weights: Weights = USUAL  # then
     usual: Int[np.ndarray, " R2"] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     found: dict[tuple[int, int, bool], Steps | None] = field(default_factory=dict)
 
-    def steps(self, entity: int, role: int, weights: Weights = USUAL) -> Steps | None:
-        """P(true | log p) for an entity as new as this one; None if it is no newcomer, or if nothing can be said.
-
-        `weights` are those by which log p was made.
-        """
+    def is_one(self, entity: int, role: int) -> bool:
+        """Whether an entity is new, and has fewer answers in the role than is usual."""
         if entity < self._first() or self.live.num_facts < FEWEST:
+            return False
+        self._keep_up()
+        roles, _ = self.live.graph.edges_of(entity)
+        return 0 < int((roles == role).sum()) < int(self.usual[role])
+
+    def steps(self, entity: int, role: int) -> Steps | None:
+        """P(true | log p) for an entity as new as this one; None if it is no newcomer, or if nothing can be said."""
+        if not self.is_one(entity, role):
             return None
-        self._keep_up(weights)
         roles, _ = self.live.graph.edges_of(entity)
         stored = int((roles == role).sum())
-        if not 0 < stored < self.usual[role]:
-            return None
         few = stored if stored < EXACT else 1 << (stored.bit_length() - 1)  # 1 to 4, 8, 16, …: not more than it has
         case = role, few, stored == len(roles)
         if case not in self.found:
@@ -65,11 +69,11 @@ class Newcomers:
             self.first = int(brought[:, [0, 2]].max()) + 1 if len(brought) else 0
         return self.first
 
-    def _keep_up(self, weights: Weights) -> None:
+    def _keep_up(self) -> None:
         graph = self.live.graph
         has_grown = not self.facts / GROWN <= self.live.num_facts <= GROWN * self.facts
-        if has_grown or len(self.usual) != graph.num_roles or weights != self.weights:
-            self.found, self.facts, self.weights = {}, self.live.num_facts, weights
+        if has_grown or len(self.usual) != graph.num_roles:
+            self.found, self.facts = {}, self.live.num_facts
             self.usual = usual_number(self.live.facts(), graph.num_relations)
 
     def _calibrate(self, role: int, few: int, alone: bool) -> Steps | None:
@@ -90,7 +94,7 @@ class Newcomers:
             known = values[~np.isin(values[:, 0], chosen)] if alone else values
             graph = dataset.graph_of(np.concatenate([dataset.train, known]))
             network = ModelScorer(self.model, FrozenIndex(graph, self.model.device))
-            scorer = CountedScorer(network, graph, self.weights, live.values.buckets)
+            scorer = CountedScorer(network, graph, USUAL, live.values.buckets)
             found = outcomes_of(scorer, dataset, asked, DEPTH)
         return isotonic(found.log_p, found.is_true) if len(found.log_p) else None
 

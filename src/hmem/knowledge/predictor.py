@@ -15,7 +15,7 @@ A model of no graph in particular is joined by counting, which knows this one; s
 helped on its validation facts.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,9 +60,19 @@ class Ranked:
 class Predictor:
     """A model, the facts of this moment and a vector for every entity in them; used through a `Session`."""
 
-    def __init__(self, model: Network, live: LiveGraph, *, counting: float | Weights = 0.0) -> None:
-        """What counting says joins the scores, times a number or with `Weights` (`hmem.knowledge.counted`)."""
-        self.model, self.live, self.counting = model.eval(), live, counting
+    def __init__(
+        self,
+        model: Network,
+        live: LiveGraph,
+        *,
+        counting: float = 0.0,
+        weights_of: Callable[[int, int], Weights] | None = None,
+    ) -> None:
+        """What counting says is added to the scores, times `counting` (`hmem.knowledge.counted`).
+
+        With `weights_of` it is weighed with them instead, for each entity and role as that says.
+        """
+        self.model, self.live, self.counting, self.weights_of = model.eval(), live, counting, weights_of
         self.vectors = LiveVectors(model, live) if isinstance(model, HMem) else None
         self.links = LiveLinks(live, model.device) if isinstance(model, Propagation) else None
 
@@ -162,11 +172,12 @@ class Predictor:
             buckets = self.live.values.buckets
             row[torch.from_numpy(buckets[buckets < len(row)]).to(row.device)] = -torch.inf
         if self.counting:
+            weights = None if self.weights_of is None else self.weights_of(entity, role)
             with hidden(self.live.graph, without):
-                if isinstance(self.counting, Weights):
-                    add_counts(row, self.live.graph, entity, role, self.counting)
-                else:
+                if weights is None:
                     row += self.counting * log_counts(self.live.graph, entity, role, row)
+                else:
+                    add_counts(row, self.live.graph, entity, role, weights)
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids

@@ -22,7 +22,7 @@ from hmem.evaluation.slots import stored_answers
 from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
 from hmem.knowledge.audit import BECAUSE, Suspect, chosen, doubt, expected, judged
-from hmem.knowledge.counted import USUAL
+from hmem.knowledge.counted import USUAL, Weights
 from hmem.knowledge.explanation import (
     Reasons,
     Removed,
@@ -76,8 +76,10 @@ class Session:
         belongs_to_no_graph = len(saved.vocab.relations) == 0
         takes = {"takes_new_relations": is_open, "takes_values": belongs_to_no_graph}
         self.live = LiveGraph(store, saved.vocab, **takes, evidence=evidence)
-        counting = USUAL if belongs_to_no_graph else saved.config.training.counting or 0.0
-        self.predictor = Predictor(saved.model, self.live, counting=counting)
+        if belongs_to_no_graph:
+            self.predictor = Predictor(saved.model, self.live, counting=1.0, weights_of=self._weights_of)
+        else:
+            self.predictor = Predictor(saved.model, self.live, counting=saved.config.training.counting or 0.0)
         self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
         self._calibration = None if calibration is None else Calibration.from_dict(calibration)
@@ -88,19 +90,17 @@ class Session:
 
     @property
     def calibration(self) -> Calibration | None:
-        """That of the model, or one by the facts of the base for a model that was not trained on it.
-
-        In a base that has grown much it is made anew, and so are the weights by which the next answers are ranked.
-        """
-        if self.self_calibration is None:
-            return self._calibration
-        found = self.self_calibration.current()
-        self.predictor.counting = self.self_calibration.weights
-        return found
+        """That of the model, or one by the facts of the base for a model that was not trained on it."""
+        return self._calibration if self.self_calibration is None else self.self_calibration.current()
 
     def _prepare(self) -> None:
         """Weigh the network and counting before anything is ranked, if that is due."""
         _ = self.calibration
+
+    def _weights_of(self, entity: int, role: int) -> Weights:
+        """What the network and counting are worth in a question: in this base, or anywhere if the entity is new."""
+        is_new = self._newcomers is not None and self._newcomers.is_one(entity, role)
+        return USUAL if self.self_calibration is None or is_new else self.self_calibration.weights
 
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The best answers to each question, all in one pass; one that cannot be answered has its error instead."""
@@ -352,9 +352,8 @@ class Session:
         stored = stored_answers(graph, entities, roles, ranked.stored)
         if_missing = calibration.probability(ranked.log_p, ranked.leads, stored=stored)
         shown = missing * if_missing
-        weights = USUAL if self.self_calibration is None else self.self_calibration.weights
         for entity, role in set(zip(entities.tolist(), roles.tolist(), strict=True)):
-            steps = None if self._newcomers is None else self._newcomers.steps(entity, role, weights)
+            steps = None if self._newcomers is None else self._newcomers.steps(entity, role)
             if steps is not None:
                 rows = (entities == entity) & (roles == role)
                 shown[rows] = if_missing[rows] = steps(ranked.log_p[rows])
