@@ -3,7 +3,8 @@
 import bz2
 import gzip
 import io
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,19 @@ def xml(text: str, *entities: str) -> bytes:
     return f"<!DOCTYPE rdf:RDF [{declared}]>{RDF}{ABOUT}<e:r>{text}</e:r>{END}".encode()
 
 
+def graphml(body: str, *entities: str) -> bytes:
+    declared = "".join(f'<!ENTITY a{number} "{value}">' for number, value in enumerate(entities))
+    keys = '<key id="l" for="edge" attr.name="label"/><key id="n" for="graph" attr.name="hmem.relations"/>'
+    edge = '<edge source="a" target="b"><data key="l">r</data></edge>'
+    return f"<!DOCTYPE graphml [{declared}]><graphml>{keys}<graph>{body}{edge}</graph></graphml>".encode()
+
+
+def bundle(**more: object) -> bytes:
+    things = [{"type": "malware", "id": f"malware--{name}", "name": name, **more} for name in "ab"]
+    uses = {"type": "relationship", "relationship_type": "uses", "source_ref": "malware--a", "target_ref": "malware--b"}
+    return json.dumps({"type": "bundle", "objects": [*things, uses]}).encode()
+
+
 def parquet(rows: int, name: str) -> bytes:
     """So many rows of one fact, which take no room at all."""
     column = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [name])
@@ -43,7 +57,7 @@ def parquet(rows: int, name: str) -> bytes:
     return file.getvalue()
 
 
-HOSTILE = {
+HOSTILE: dict[str, Callable[[], bytes]] = {
     "nested.rdf": lambda: xml("&a11;", "x" * 20, *(f"&a{number};" * 10 for number in range(11))),
     "twice.rdf": lambda: xml("&a2;", "x", "&a0;").replace(b'a1 "', b'a0 "' + b"&a0;" * 5_000 + b'"><!ENTITY a1 "'),
     "quadratic.rdf": lambda: xml("&a0;" * 20_000, "x" * 80_000),
@@ -60,6 +74,13 @@ HOSTILE = {
     "quote.csv": lambda: b'a,b,"' + (b"x,y," + b"z" * 1000 + b"\n") * 20_000,
     "wide.tsv": lambda: b"head\trelation\ttail" + b"\tx" * 1_000_000 + b"\n" + b"a\tb\tc" + b"\t" * 1_000_000,
     "bomb.tsv.gz": lambda: gzip.compress(b"a\tb\tc\n" * 175_000) * 400,
+    "nested.graphml": lambda: graphml('<edge source="&a11;" target="b"/>', *(f"&a{n - 1};" * 10 for n in range(12))),
+    "prefix.graphml": lambda: graphml("<x:node/>"),
+    "deep.graphml": lambda: graphml('<node id="a">' * 20_000 + "</node>" * 20_000),
+    "attribute.graphml": lambda: graphml(f'<node id="{LONG}"/>'),
+    "relations.graphml": lambda: graphml(f'<data key="n">{"[" * 200_000}</data>'),
+    "deep.json": lambda: b'{"type": "bundle", "objects": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "refs.json": lambda: b'{"type": "bundle", "objects": [{"type": "malware", "id": ["a"], "name": "x"}]}',
     "rows.parquet": lambda: parquet(6_000_000, "x"),
     "names.parquet": lambda: parquet(1_000_000, "x" * 100_000),  # which takes no more room in memory, and is read
 }
@@ -70,6 +91,14 @@ def test_a_hostile_file_is_refused_in_one_line(child: Limited, write: Write, nam
     (write("entity2id.txt", "0\n"), write("relation2id.txt", "0\n"))
     found = child.read(write(name, HOSTILE[name]()))
     assert found.startswith("refused: ") and name in found if name != "names.parquet" else found == "read"
+
+
+@pytest.mark.parametrize("name", ["aliases", "kill_chain_phases", "external_references", "x_mitre_domains", "created"])
+@pytest.mark.parametrize("lie", [5, "text", [5], ["text"], {"a": 1}, None], ids=str)
+def test_a_bundle_that_lies_about_its_lists_is_read_or_refused(
+    child: Limited, write: Write, name: str, lie: object
+) -> None:
+    child.read(write("bundle.json", bundle(**{name: lie})))
 
 
 def test_what_is_large_for_good_reasons_is_read(child: Limited, write: Write) -> None:
@@ -89,6 +118,9 @@ SEEDS = {
     "a.rdf": xml("&a1;", "x", "&a0;y"),
     "a.jsonld": b'{"@context": {"e": "http://ex/"}, "@id": "e:a", "e:r": [{"@id": "e:b"}, {"@list": [1]}]}',
     "a.parquet": parquet(1000, "x"),
+    "a.graphml": graphml('<node id="a"><data key="l">A</data></node>'),
+    "relationships.csv": b":START_ID,:END_ID,:TYPE,confidence:double\na,b,r,0.5\nb,c,s,\n",
+    "bundle.json": bundle(aliases=["c"], kill_chain_phases=[{"phase_name": "p"}], created="2020-01-01T00:00:00Z"),
     "train2id.txt": b"2\n0 1 0\n1 0 0\n",
     "a.tsv.gz": gzip.compress(b"a\tr\tb\n" * 50),
     "a.nt.bz2": bz2.compress(NT * 9),

@@ -70,9 +70,13 @@ class _Parser:
         self._rows = StatementBuilder()
 
     def read(self, stream: LimitedXml) -> pa.Table:
-        while block := stream.read(BUFFER):
-            self._xml.Parse(block, False)
-        self._xml.Parse(b"", True)
+        try:
+            while block := stream.read(BUFFER):
+                self._xml.Parse(block, False)
+            self._xml.Parse(b"", True)
+        except expat.ExpatError as error:  # a prefix without a namespace, for one
+            problem = f"not valid GraphML: {expat.ErrorString(error.code)}"
+            raise DataError(problem, path=self._path, line=error.lineno) from None
         if not len(self._rows):
             raise DataError(path=self._path, expected="edges", found="none")
         return self._rows.finish()

@@ -83,7 +83,7 @@ def read_bundles(paths: Iterable[Path]) -> tuple[list[StixEntity], list[StixFact
     An object that stands in two of them is one entity. Of a fact that is told twice the first date counts.
     """
     objects = [each for path in paths for each in _objects(path) if not _is_gone(each)]
-    things = {each["id"]: each for each in objects if each.get("type") in KINDS and each.get("name")}
+    things = {each["id"]: each for each in objects if each.get("type") in KINDS and each.get("id") and each.get("name")}
     values = {value for each in things.values() for _, value in _attributes(each)}
     names = _names(things, values)
     dates: dict[tuple[str, str, str], tuple[str, str]] = {}
@@ -104,9 +104,21 @@ def _objects(path: Path) -> list[dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             raise Place(path).error(f"not valid JSON: {error}") from None
     objects = bundle.get("objects") if isinstance(bundle, dict) and bundle.get("type") == "bundle" else None
-    if not isinstance(objects, list) or not all(isinstance(each, dict) for each in objects):
+    if not isinstance(objects, list) or not all(map(_is_object, objects)):
         raise Place(path).error(expected='a STIX bundle: {"type": "bundle", "objects": […]}', found="other JSON")
     return objects
+
+
+def _is_object(each: object) -> bool:
+    """Whether what names and joins objects is text where it is there at all."""
+    words = ("type", "id", "relationship_type", "source_ref", "target_ref")
+    return isinstance(each, dict) and all(isinstance(each.get(word, ""), str) for word in words)
+
+
+def _listed(each: dict[str, Any], name: str, kind: type) -> list[Any]:
+    """The members of a list that are of one kind; nothing if it is none."""
+    found = each.get(name)
+    return [one for one in found if isinstance(one, kind)] if isinstance(found, list) else []
 
 
 def _is_gone(each: dict[str, Any]) -> bool:
@@ -141,14 +153,15 @@ def _day(each: dict[str, Any], name: str) -> str:
 
 
 def _attributes(each: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    phases = [phase.get("phase_name", "") for phase in each.get("kill_chain_phases", [])]
-    lists = {"tactic": phases, "platform": each.get("x_mitre_platforms", []), "domain": each.get("x_mitre_domains", [])}
+    phases = [phase.get("phase_name", "") for phase in _listed(each, "kill_chain_phases", dict)]
+    platforms, domains = (_listed(each, f"x_mitre_{name}", str) for name in ("platforms", "domains"))
+    lists = {"tactic": phases, "platform": platforms, "domain": domains}
     for relation, found in lists.items():
         yield from ((relation, _text(value)) for value in found if _text(value) not in _NOTHING)
 
 
 def _entity(each: dict[str, Any], name: str) -> StixEntity:
-    said = [_text(alias) for alias in each.get("aliases", each.get("x_mitre_aliases", []))]
+    said = [_text(alias) for alias in _listed(each, "aliases" if "aliases" in each else "x_mitre_aliases", str)]
     others = [alias for alias in dict.fromkeys([_text(each["name"]), *said]) if alias not in (name, "")]
     return StixEntity(
         name=name,
@@ -162,7 +175,7 @@ def _entity(each: dict[str, Any], name: str) -> StixEntity:
 
 def _id(each: dict[str, Any]) -> str:
     """The id of ATT&CK, or of another catalog such as CVE; else that of STIX."""
-    references = [found for found in each.get("external_references", []) if found.get("external_id")]
+    references = [found for found in _listed(each, "external_references", dict) if found.get("external_id")]
     references.sort(key=lambda found: not str(found.get("source_name", "")).startswith("mitre"))
     return str(references[0]["external_id"]) if references else str(each["id"])
 
