@@ -49,6 +49,24 @@ def test_json_and_files(command: Command, kb: str) -> None:
     assert json.loads(command("facts", "undo", kb, "2", "--json", "-").out)["restored"] == 2
 
 
+def test_writes_are_listed_by_number(command: Command, kb: str) -> None:
+    command("merge", kb, "Kelvingrove", "Kelvingrvoe", "--source", "me")
+    last, first = json.loads(command("facts", "writes", kb, "--json", "-").out)
+    assert {key: last[key] for key in ("moment", "source", "added", "removed", "said")} == {
+        "moment": 2,
+        "source": "me",
+        "added": 1,
+        "removed": 2,
+        "said": 1,
+    }
+    assert (first["moment"], first["added"], first["removed"], first["said"]) == (1, 5, 0, 0)
+    answer = command("facts", "writes", kb, "--limit", "1")
+    assert [line.split()[-4:] for line in answer.out.splitlines() if " me " in line] == [["2", "1", "2", "1"]]
+    assert answer.err == "The newest 1; --limit 0 shows all.\n"
+    Store.create("empty.kb").close()
+    assert command("facts", "writes", "empty.kb").err == "nothing was written yet to empty.kb\n"
+
+
 def test_errors_are_one_line(command: Command, kb: str) -> None:
     assert command("merge", kb, "Joule", "Joule").err == 'hmem: "Joule" is one entity; a merge takes two\n'
     assert command("facts", "undo", kb, "9").err == "hmem: there was no write 9; the last one is 1\n"

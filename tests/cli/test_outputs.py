@@ -48,6 +48,7 @@ LINES = {
     "facts history": "zoo.kb",
     "facts import": "zoo.kb facts.tsv",
     "facts undo": "zoo.kb 1",
+    "facts writes": "zoo.kb",
     "facts export": "zoo.kb OUT.tsv",
     "entities import": "zoo.kb names.tsv",
     "entities show": "zoo.kb dog.n.01",
@@ -146,7 +147,7 @@ def at_stake(zoo: str, tmp_path: Path) -> Path:
 def test_every_command_is_tried() -> None:
     assert {name for name, _ in commands(typer.main.get_command(app))} == LINES.keys()
     kinds = [kind for _, kind, _ in outputs()]
-    assert (kinds.count("file"), kinds.count("folder")) == (54, 12)
+    assert (kinds.count("file"), kinds.count("folder")) == (55, 12)
 
 
 @pytest.mark.slow

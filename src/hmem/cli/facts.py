@@ -212,10 +212,32 @@ def history(
 
 
 @app.command()
+def writes(kb: options.KnowledgeBase, limit: options.Limit = LISTED, json_path: options.AnswerJson = None) -> None:
+    """The writes by number, the newest first: when, from which source, and what each changed."""
+    from dataclasses import asdict
+
+    with transfer.open_store(kb, read_only=True) as store:
+        found = store.writes(limit + 1 if limit else None)
+    more, found = bool(limit) and len(found) > limit, found[: limit or None]
+    if output.written(json_path, [asdict(each) for each in found]):
+        return
+    if not found:
+        output.note(f"nothing was written yet to {kb}")
+        return
+    table = output.table(["when", "source"], ["write", "facts added", "removed", "names and values"])
+    for each in found:
+        numbers = map(output.count, (each.moment, each.added, each.removed, each.said))
+        table.add_row(output.when(each.at), output.cell(each.source), *numbers)
+    output.show(table)
+    if more:
+        output.note(f"The newest {limit}; --limit 0 shows all.")
+
+
+@app.command()
 def undo(
     kb: options.KnowledgeBase,
     moment: Annotated[
-        int, typer.Argument(metavar="WRITE", min=1, help="The number of a write, as hmem merge tells it.")
+        int, typer.Argument(metavar="WRITE", min=1, help="The number of a write; hmem facts writes lists them.")
     ],
     source: options.Source = None,
     json_path: options.AnswerJson = None,

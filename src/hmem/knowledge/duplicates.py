@@ -217,7 +217,8 @@ class Finder:
         for feature in both[:TOLD].tolist():
             yield f"both {self._fact(feature)}, as {self.features.counts[feature]:,} entities do"
         if len(both) > TOLD:
-            yield f"{len(both) - TOLD:,} more facts in common"
+            more = len(both) - TOLD
+            yield f"{more:,} more {'fact' if more == 1 else 'facts'} in common"
 
     def _against(self, kept: int, other: int) -> list[tuple[float, str]]:
         found = [(RELATED, f"a fact between them: {' '.join(fact)}") for fact in self._between(kept, other)[:1]]

@@ -3,6 +3,7 @@
 Every function here is called inside one writing transaction.
 """
 
+import sqlite3
 from dataclasses import dataclass
 
 from hmem.errors import DataError
@@ -10,6 +11,7 @@ from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.values import Value
 from hmem.knowledge.store.describe import Telling
 from hmem.knowledge.store.read import last_moment, last_row
+from hmem.knowledge.store.records import StoredWrite, to_time
 from hmem.knowledge.store.texts import description
 from hmem.knowledge.store.value_rows import present_values, set_slot
 from hmem.knowledge.store.write import Write
@@ -122,6 +124,26 @@ def _move_values(write: Write, kept: int, other: int) -> int:
         new += set_slot(write, (kept, each), list(said), present_values(write.db, (kept, each)), keep=True)[1]
         set_slot(write, (other, each), [], said, keep=False)
     return new
+
+
+def writes(db: sqlite3.Connection, limit: int | None) -> list[StoredWrite]:
+    """The writes, the latest first."""
+    rows = db.execute(
+        "SELECT id, at, source FROM moment ORDER BY id DESC LIMIT ?", (-1 if limit is None else limit,)
+    ).fetchall()
+    return [_counted(db, number, at, source) for number, at, source in rows]
+
+
+def _counted(db: sqlite3.Connection, moment: int, at: int, source: str | None) -> StoredWrite:
+    came = {table: last_row(db, table, moment) - last_row(db, table, moment - 1) for table in TABLES}
+    gone = {
+        table: int(db.execute(f"SELECT count(*) FROM {table} WHERE removed = ?", (moment,)).fetchone()[0])
+        for table in TABLES
+    }
+    said = sum(came[table] + gone[table] for table in TABLES if table != "fact")
+    return StoredWrite(
+        moment=moment, at=to_time(at), source=source, added=came["fact"], removed=gone["fact"], said=said
+    )
 
 
 def undo(write: Write, moment: int) -> Undone:

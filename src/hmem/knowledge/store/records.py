@@ -84,6 +84,18 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredWrite:
+    """A write, by the number of its moment, with what it changed. Times are in UTC."""
+
+    moment: int
+    at: datetime
+    source: str | None
+    added: int  # facts
+    removed: int
+    said: int  # values, labels, aliases, kinds and descriptions that came or went
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
     """What happened after a moment, net: a fact that came and went appears in neither list."""
 

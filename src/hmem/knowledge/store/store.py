@@ -42,7 +42,7 @@ from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.merge import Merged, Undone
 from hmem.knowledge.store.naming import Naming
-from hmem.knowledge.store.records import Changes, Names3, StoredFact, Written
+from hmem.knowledge.store.records import Changes, Names3, StoredFact, StoredWrite, Written
 from hmem.knowledge.store.validation import check_fact, check_facts, check_name, check_source
 from hmem.knowledge.store.values import Values
 from hmem.knowledge.store.write import Write
@@ -383,6 +383,11 @@ class Store:
         with self._connection.writing() as db:
             numbers = [texts.id_of(db, "entity", check_name("entity", name)) for name in (kept, other)]
             return merge.merge(Write(db, check_source(source or f"merge of {other}")), *numbers)
+
+    def writes(self, limit: int | None = None) -> list[StoredWrite]:
+        """The writes, the latest first, with what each changed; `undo` takes the number of one."""
+        with self._connection.reading() as db:
+            return merge.writes(db, limit)
 
     def undo(self, moment: int, *, source: str | None = None) -> Undone:
         """Turn a write back, all in one write: what it brought goes, and what it took away comes again.
