@@ -93,3 +93,11 @@ def test_away_from_a_terminal_nothing_that_takes_long_is_silent(
         "questions: 20 of 50",
         "trial 0: 50% valid MRR 0.500",
     ]
+
+
+def test_a_setback_is_one_line_and_leaves_no_loss(capsys: pytest.CaptureFixture[str]) -> None:
+    note = "the loss is 1.075e+06 after 2 steps: back to the best weights, and on with a learning rate of 9"
+    with training_progress() as show:
+        show(replace(now(), loss=math.nan, note=note))
+        show(replace(now(validated=0.25), loss=math.nan))
+    assert capsys.readouterr().err.splitlines() == [note, "epoch 3/50  loss –  12,346 facts/s  valid MRR 0.250  8 s"]

@@ -11,10 +11,20 @@ pytest.importorskip("matplotlib")
 from tests.figures.test_drawings import curves, drawn, legend
 
 
-def test_each_training_stands_where_it_ended() -> None:
-    def tried(number: int, mrr: float | None, level: int = 0, ended: str = "time") -> Tried:
-        return Tried(number=number, settings={}, mrr=mrr, seconds=60.0, level=level, ended=ended)
+def tried(number: int, mrr: float | None, level: int = 0, ended: str = "time") -> Tried:
+    return Tried(number=number, settings={}, mrr=mrr, seconds=60.0, level=level, ended=ended)
 
+
+def test_the_legend_is_not_cut_off() -> None:
+    trials = [tried(0, 0.2), tried(1, 0.1, ended="given up"), tried(2, 0.3, level=1), tried(3, 0.4, level=2)]
+    figure = drawn(tuning_picture(trials, "zoo.tsv"))
+    figure.canvas.draw()
+    box, width = figure.legends[0].get_window_extent(), figure.bbox.width
+    assert len(legend(figure)) == 5
+    assert 0 <= box.x0 < box.x1 <= width
+
+
+def test_each_training_stands_where_it_ended() -> None:
     trials = [tried(0, 0.2), tried(1, 0.1, ended="given up"), tried(2, None, ended="failed: no"), tried(3, 0.4)]
     picture = tuning_picture([*trials, tried(4, 0.3, level=1)], "zoo.tsv")
     figure = drawn(picture)

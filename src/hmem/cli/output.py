@@ -257,18 +257,18 @@ class TrainingShown:
             self.task,
             completed=now.share,
             epoch=f"{now.epoch}/{now.epochs}",
-            loss=f"{now.loss:.3f}" if now.step else "–",
+            loss=decimal(now.loss),
             speed=f"{now.triples_per_second:,.0f}",
             best=best,
         )
         if now.note is not None:
-            self.err.print(now.note, style="yellow", highlight=False)
+            self.err.print(now.note, style="yellow", highlight=False, soft_wrap=True)
         if self.err.is_terminal:
             return
         is_due = self.lines.are_due()
         if now.validated is None and not is_due:
             return
-        done = f"loss {now.loss:.3f}  {now.triples_per_second:,.0f} facts/s"
+        done = f"loss {decimal(now.loss)}  {now.triples_per_second:,.0f} facts/s"
         so_far = f"epoch {now.epoch}/{now.epochs}  {done}" if now.step else "before the first step"
         validated = "" if now.validated is None else f"  valid MRR {now.validated:.3f}"
         self.err.print(f"{so_far}{validated}  {now.seconds:.0f} s", highlight=False)

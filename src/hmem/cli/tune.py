@@ -103,7 +103,9 @@ def _tell(tuned: "Tuned", data: str, out: Path, plot: Path | None, json_path: st
     output.show(table)
     given_up = sum(each.ended == "given up" for each in tuned.tried)
     said = f"{output.plural(len(tuned.tried), 'trial')}, {given_up} given up early"
-    output.say(f"{said}. The best is {tuned.best.number}; with all validation facts it has an MRR of {tuned.mrr:.3f}.")
+    joined = " and counting joined" if tuned.model.config.training.counting else ""
+    mrr = f"with all validation facts{joined} it has an MRR of {tuned.mrr:.3f}"
+    output.say(f"{said}. The best is {tuned.best.number}; {mrr}.")
     output.say(f"{out / 'model'}: its model. {out / 'best.toml'}: its settings.")
     output.console().print(f"Next: hmem train {data} --config {out / 'best.toml'} --out DIR", style="dim")
 

@@ -32,7 +32,7 @@ def tuning_picture(tried: Sequence[Tried], data: str) -> Picture:
         axes.step(minutes, list(accumulate(mrr, max)), where="post", color=BLACK, linewidth=1.2, label="best so far")
         axes.set_xlabel("minutes")
         axes.set_ylabel("validation MRR")
-        figure.legend(loc="outside upper center", ncols=5)
+        figure.legend(loc="outside upper center", ncols=3)
 
     caption = f"Tuning on {data}: the validation MRR of {len(seen)} trainings, each at the time at which it ended."
     return Picture(draw=draw, height=3.2, caption=caption)

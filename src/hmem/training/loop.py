@@ -34,7 +34,7 @@ from hmem.training.state import State
 CHECKPOINT_MINUTES = 5.0
 MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
 SETBACK = 0.3  # what a setback leaves of the learning rate
-EXPLODED = 20  # times the loss of the first look, or 1 if that was less
+EXPLODED = 10  # times the loss of one who knows nothing: beyond that training is lost
 LEAST_RATE = 0.01  # of it, from which on there is no further try
 LOOK_SHARE = 4  # times as long as a validation took must pass before the clock asks for the next
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
@@ -137,7 +137,7 @@ class _Run:
         self.saved = self.looked = self.told = time.perf_counter()
         self.looked_at, self.look_took = self._share(), 0.0  # where in the run the last validation was, and its seconds
         self.speed = Speedometer()
-        self.first_loss: float | None = None
+        self.most_loss = EXPLODED * math.log(2 + num_entities)
         self.has_given_up = False  # since no rate is low enough
         self.parts = 1  # in which a batch is worked on, one after the other
         self.first = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
@@ -251,8 +251,7 @@ class _Run:
     def _look(self, loss: Float[Tensor, ""]) -> None:
         """Look at the loss, and at whether anything has gone wrong since the last look."""
         value = float(loss)
-        self.first_loss = value if self.first_loss is None else self.first_loss
-        if not value <= EXPLODED * max(1.0, self.first_loss):  # also if it is not a number
+        if not value <= self.most_loss:  # also if it is not a number
             self._go_back(value)
             return
         self.state.loss = value
