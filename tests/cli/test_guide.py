@@ -53,20 +53,33 @@ def test_the_page_about_names_shows_what_the_commands_print(tmp_path: Path, monk
         assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
 
 
+def _first_part(path: Path, end: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run the commands of a page up to a heading and compare what they print; returns what follows `hmem` in each."""
+    enter(folder, monkeypatch)
+    commands = sessions(path.read_text(encoding="utf-8").partition(end)[0])
+    for command, shown in commands:
+        printed = run(command, monkeypatch, shown)
+        if "\n...\n" in shown:  # the rest is left out
+            shown, _, _ = shown.partition("\n...\n")
+            printed = printed[: len(shown)]
+        assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
+    return [command.split()[1] for command, _ in commands]
+
+
 @pytest.mark.slow
 def test_the_first_example_of_the_readme_shows_what_the_commands_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    enter(tmp_path, monkeypatch)
-    first = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Install")[0]
-    commands = sessions(first)
-    assert [command.split()[1] for command, _ in commands] == ["kb", "report.tsv", "facts", "predict", "explain"]
-    for command, shown in commands:
-        printed = run(command, monkeypatch, shown)
-        if "..." in shown:  # the rest is left out
-            shown, _, _ = shown.partition("...")
-            printed = printed[: len(shown)]
-        assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
+    found = _first_part(ROOT / "README.md", "## Install", tmp_path, monkeypatch)
+    assert found == ["kb", "report.tsv", "facts", "predict", "explain"]
+
+
+@pytest.mark.slow
+def test_the_first_part_of_the_tutorial_shows_what_the_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = _first_part(ROOT / "docs" / "tutorial.md", "## 2. ", tmp_path, monkeypatch)
+    assert found == ["kb", "entities", "report.tsv", "facts", "predict", "explain", "predict", "facts"]
 
 
 def test_a_difference_that_matters_is_noticed() -> None:
