@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.evaluation.baselines import Counts
+from hmem.graph.confidences import Confidences
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
-from hmem.knowledge.counted import counts, hidden
+from hmem.knowledge.counted import counts, evidence, hidden
 from tests.laws import examples
 
 ENTITIES, RELATIONS = 7, 2
@@ -36,3 +37,36 @@ def test_counts_are_those_of_the_baseline_whatever_has_changed(
     with hidden(graph, [gone, gone]):
         assert np.allclose(counts(graph, entity, role, ENTITIES), by_baseline(rest, entity, role), atol=1e-6)
     assert graph.num_facts == len(facts)
+
+
+@given(FACTS, st.data())
+@examples(40)
+def test_a_confidence_of_0_removes_a_fact_from_the_counts(
+    facts: list[tuple[int, int, int]], data: st.DataObject
+) -> None:
+    entity, role = data.draw(ENDS), data.draw(st.integers(0, 2 * RELATIONS - 1))
+    gone = data.draw(st.sampled_from(facts))
+    graph = Neighborhoods.build(as_triples(facts), ENTITIES, RELATIONS)
+    plain = counts(graph, entity, role, ENTITIES)
+    sure = [counts(graph, entity, role, ENTITIES, Confidences(RELATIONS, [(gone, each)])) for each in (0.0, 0.5, 1.0)]
+    rest = by_baseline([fact for fact in facts if fact != gone], entity, role)
+    assert np.allclose(sure[0], rest, atol=1e-6)
+    assert np.allclose(sure[2], plain, atol=1e-6)
+    assert np.array_equal(counts(graph, entity, role, ENTITIES, Confidences(RELATIONS)), plain)
+    scores, every = np.linspace(-9, 0, ENTITIES), np.arange(ENTITIES)
+    none = Confidences(RELATIONS, [(gone, 0.0)])
+    without = [*evidence(graph, entity, role, scores, every, none)][1:]  # the network has its own way
+    with hidden(graph, [gone]):
+        assert np.allclose(without, [*evidence(graph, entity, role, scores, every)][1:], atol=1e-6)
+        assert np.allclose(without, [*evidence(graph, entity, role, scores, every, none)][1:], atol=1e-6)
+
+
+def test_what_counting_says_grows_with_the_confidence_of_a_premise() -> None:
+    """Whoever has x has y: how likely y is for 0 follows how sure it is that 0 has x."""
+    x, y = 5, 6
+    facts = [(each, 0, x) for each in range(4)] + [(each, 1, y) for each in range(1, 4)]
+    graph = Neighborhoods.build(as_triples(facts), ENTITIES, RELATIONS)
+    sureness = [0.0, 0.25, 0.5, 1.0]
+    found = [counts(graph, 0, 3, ENTITIES, Confidences(RELATIONS, [((0, 0, x), each)]))[y] for each in sureness]
+    assert found == sorted(found)
+    assert found[0] == 0 < found[1] < found[3] == counts(graph, 0, 3, ENTITIES)[y]

@@ -61,7 +61,8 @@ def test_every_question_can_be_about_a_time(kb: KnowledgeBase) -> None:
     assert kb.missing("ann", at="2019-05-01") != kb.missing("ann")
     assert kb.missing_many(["ann"], at="2019-05-01")[0].names == kb.missing("ann", at="2019-05-01")[0].names
     assert kb.missing_anywhere(3, at="2019-05-01") != kb.missing_anywhere(3)
-    assert kb.predict_target("ann", None, "bob", at="2020")[0].relation == "parent_of"
+    assert "parent_of" in [row.relation for row in kb.predict_target("ann", None, "bob", at="2020")]
+    assert "parent_of" not in [row.relation for row in kb.predict_target("ann", None, "bob")]
     assert [row.names for row in kb.neighbors("dee", at="2019")] == [FACTS[3], FACTS[5]]
     assert len(kb.neighbors_many(["dee", "gus"], at="2020")) == 3 + 2
     with pytest.raises(DataError, match="expected a day such as"):

@@ -4,7 +4,7 @@ import torch
 
 from hmem.memory.links import Links, Patch
 from hmem.memory.nearby import END, Nearby, most_visited, visits_from
-from tests.memory.test_propagation import N, R, random_links
+from tests.memory.test_propagation import N, R, random_links, weighed
 
 PLENTY = 10**9
 
@@ -13,7 +13,8 @@ def dense_visits(links: Links, entity: int, steps: int) -> torch.Tensor:
     """Where walks end, by powers of the whole transition matrix."""
     step = torch.zeros(links.num_entities, links.num_entities, dtype=torch.float64)
     edges = links.edges_into(torch.arange(links.num_entities))
-    step.index_put_((edges.targets[edges.row], edges.source), torch.ones(len(edges.row)).double(), accumulate=True)
+    weight = torch.ones(len(edges.row)) if edges.weight is None else edges.weight
+    step.index_put_((edges.targets[edges.row], edges.source), weight.double(), accumulate=True)
     degree = step.sum(1, keepdim=True)
     at = torch.zeros(links.num_entities, dtype=torch.float64)
     at[entity] = 1
@@ -21,15 +22,21 @@ def dense_visits(links: Links, entity: int, steps: int) -> torch.Tensor:
     for _ in range(steps):
         moving = torch.where(degree[:, 0] > 0, at, 0)
         ended += END * moving
-        at = at - moving + (1 - END) * (moving / degree[:, 0].clamp_min(1)) @ step
+        at = at - moving + (1 - END) * (moving / degree[:, 0].clamp_min(1e-9)) @ step
     return ended + at
 
 
 def test_visits_are_the_personalized_pagerank(rng: torch.Generator) -> None:
-    links = random_links(rng, edges=12)
-    for entity in range(N):
+    plain = random_links(rng, edges=12)
+    for links, entity in ((each, entity) for each in (plain, unsure(plain, rng)) for entity in range(N)):
         found = visits_from(links, torch.tensor(entity), 4, PLENTY)
         torch.testing.assert_close(found.double(), dense_visits(links, entity, 4), rtol=1e-5, atol=1e-6)
+
+
+def unsure(links: Links, rng: torch.Generator) -> Links:
+    """The same graph with a weight for each edge, as its other direction has."""
+    ends = torch.stack([links.source, links.target]).sort(0).values.long()
+    return weighed(links, torch.rand(N, N, generator=rng)[ends[0], ends[1]])
 
 
 def test_what_is_too_little_for_all_edges_stays_where_it_is() -> None:

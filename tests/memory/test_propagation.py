@@ -41,19 +41,20 @@ def loop_step(
     states: Tensor, roles: Tensor, start: Tensor, parameters: Step, links: Links, asked: Int[Tensor, " B"]
 ) -> Tensor:
     """The definition, one entity and one question at a time."""
+    weights = [1.0] * len(links.role) if links.weight is None else links.weight.tolist()
+    edges = list(zip(links.source.tolist(), links.role.tolist(), links.target.tolist(), weights, strict=True))
     degree = torch.zeros(N, dtype=torch.float64)
-    for role, target in zip(links.role.tolist(), links.target.tolist(), strict=True):
-        degree[target] += role < 2 * R
+    for _, role, target, weight in edges:
+        degree[target] += (role < 2 * R) * weight
     scale, mixing = (degree + 1).log() / (degree[degree > 0] + 1).log().mean(), parameters.mixing
-    edges = list(zip(links.source.tolist(), links.role.tolist(), links.target.tolist(), strict=True))
     rows = []
     for v in range(N):
         for b in range(B):
-            bound = [roles[r, b] * states[s, b] for s, r, t in edges if t == v and r < 2 * R]
-            bound += [start[b] if int(asked[b]) == v else torch.zeros_like(start[b])]
-            bindings = torch.stack(bound)
-            mean = bindings.sum(0) / (degree[v] + 1)
-            std = (bindings.square().sum(0) / (degree[v] + 1) - mean.square()).clamp_min(EPSILON).sqrt()
+            bound = [(roles[r, b] * states[s, b], w) for s, r, t, w in edges if t == v and r < 2 * R]
+            bound += [(start[b] if int(asked[b]) == v else torch.zeros_like(start[b]), 1.0)]
+            bindings, weight = torch.stack([each for each, _ in bound]), torch.tensor([[w] for _, w in bound])
+            mean = (bindings * weight).sum(0) / (degree[v] + 1)
+            std = ((bindings.square() * weight).sum(0) / (degree[v] + 1) - mean.square()).clamp_min(EPSILON).sqrt()
             parts = [mean @ mixing[place] + std @ mixing[place + 1] for place in (0, 2, 4)]
             y = parts[0] + scale[v] * parts[1] + parts[2] / (scale[v] + 0.01) + states[v, b] @ mixing[6]
             y = layer_norm(y + parameters.bias, y.shape, parameters.gain, parameters.shift)
@@ -62,10 +63,18 @@ def loop_step(
     return torch.stack(rows).view_as(states)
 
 
+def weighed(links: Links, weight: Float[Tensor, " e"]) -> Links:
+    """The same edges, each of which counts as much as its weight says."""
+    return Links(links.source.long(), links.role.long(), links.target.long(), N, 2 * R, weight)
+
+
+@pytest.mark.parametrize("is_weighed", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_step_is_that_of_a_loop(seed: int) -> None:
+def test_a_step_is_that_of_a_loop(seed: int, is_weighed: bool) -> None:
     rng = torch.Generator().manual_seed(seed)
     links, arguments, asked = random_links(rng), random_arguments(rng), torch.randint(N, (B,), generator=rng)
+    if is_weighed:
+        links = weighed(links, torch.rand(len(links.role), generator=rng))
     weights = torch.randn(N, B, D, generator=rng, dtype=torch.float64)
     gradients = []
     for step in (loop_step, plain_step):
@@ -95,6 +104,39 @@ def test_steps_from_the_asked_entity_outwards_are_steps_everywhere(
     assert 2 < int((states != 0).any(2).sum()) < N * B  # otherwise this shows nothing
     monkeypatch.setattr(propagation, "FEW", 0.0)
     assert sparse_step(reached, roles, start, parameters, links, asked) is None
+
+
+@pytest.mark.parametrize("steps", ["everywhere", "outwards"])
+@pytest.mark.parametrize("way", ["built", "patched", "part"])
+def test_a_weight_of_0_removes_an_edge_and_one_of_1_changes_nothing(
+    steps: str, way: str, rng: torch.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(propagation, "FEW", 1.0)
+    links = random_links(rng, edges=12, hidden=0.0)
+    _, roles, start, *rest = (each.detach() for each in random_arguments(rng))
+    asked = torch.tensor([0, 5])
+    blank = torch.zeros(N, B, D, dtype=torch.float64).index_put((asked, torch.arange(B)), start)
+    gone = torch.rand(len(links.role), generator=rng) < 0.3
+
+    def after(links: Links) -> Float[Tensor, "N B D"]:
+        if way == "patched":  # half of the entities have their edges there
+            links = links.patched(links.edges_into(torch.arange(0, N, 2)), N)
+        if way == "part":
+            links = links.part(torch.arange(N))
+        if steps == "everywhere":
+            return plain_step(blank, roles, start, Step(*rest), links, asked)
+        reached = sparse_step(Reached(asked, blank[asked]), roles, start, Step(*rest), links, asked)
+        assert reached is not None
+        return torch.zeros_like(blank).index_copy(0, reached.nodes, reached.states)
+
+    keep = ~gone
+    fewer = Links(links.source[keep].long(), links.role[keep].long(), links.target[keep].long(), N, 2 * R)
+    torch.testing.assert_close(after(weighed(links, keep.float())), after(fewer), rtol=1e-6, atol=1e-6)
+    assert torch.equal(after(weighed(links, torch.ones(len(links.role)))), after(links))
+    assert not torch.allclose(after(links), after(fewer))
+    half = weighed(links, torch.where(gone, 0.5, 1.0))
+    assert not torch.allclose(after(half), after(links))
+    assert torch.equal(half.degree, (links.degree + fewer.degree) / 2)
 
 
 def test_hidden_edges_are_out_of_the_degrees(rng: torch.Generator) -> None:

@@ -22,6 +22,9 @@ class NoGraph:
     def follow(self, entities: Tensor, roles: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:
         raise AssertionError("an implicit memory followed a path")
 
+    def confidence(self, owners: Tensor, roles: Tensor, fillers: Tensor) -> None:
+        raise AssertionError("an implicit memory asked how sure facts are")
+
     def links(self) -> Links:
         raise AssertionError("an implicit memory passed messages")
 

@@ -28,6 +28,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from hmem.evaluation.baselines import MOST_PREMISES, SMOOTHING, TIE
+from hmem.graph.confidences import Confidences
 from hmem.graph.neighborhoods import Neighborhoods, expand
 from hmem.graph.triples import mirror_role
 from hmem.model.build import ModelScorer
@@ -103,16 +104,25 @@ class CountedScorer:
         return np.bincount(facts[facts[:, 0] == facts[:, 2], 1], minlength=self.graph.num_relations)
 
 
-def log_counts(graph: Neighborhoods, entity: int, role: int, like: Float[Tensor, " W"]) -> Float[Tensor, " W"]:
+def log_counts(
+    graph: Neighborhoods, entity: int, role: int, like: Float[Tensor, " W"], sure: Confidences | None = None
+) -> Float[Tensor, " W"]:
     """What counting adds to the scores of a model that was trained on the graph, on the device of these."""
-    return torch.from_numpy(np.log(counts(graph, entity, role, len(like)) + LEAST)).to(like)
+    return torch.from_numpy(np.log(counts(graph, entity, role, len(like), sure) + LEAST)).to(like)
 
 
-def add_counts(row: Float[Tensor, " W"], graph: Neighborhoods, entity: int, role: int, weights: Weights) -> None:
+def add_counts(
+    row: Float[Tensor, " W"],
+    graph: Neighborhoods,
+    entity: int,
+    role: int,
+    weights: Weights,
+    sure: Confidences | None = None,
+) -> None:
     """Make scores of a question of the network's, in place; a candidate that it does not reach stays at −∞."""
     reached = np.flatnonzero(np.isfinite(row.cpu().numpy()))
     if len(reached):
-        parts = evidence(graph, entity, role, row.cpu().numpy(), reached)
+        parts = evidence(graph, entity, role, row.cpu().numpy(), reached, sure)
         total = sum(weight * part for weight, part in zip(weights, parts, strict=True) if weight)
         row[torch.from_numpy(reached).to(row.device)] = torch.from_numpy(np.asarray(total)).to(row)
 
@@ -123,6 +133,7 @@ def evidence(
     role: int,
     scores: Float[np.ndarray, " W"],
     candidates: Int[np.ndarray, " n"],
+    sure: Confidences | None = None,
 ) -> Iterator[Float[np.ndarray, " n"]]:
     """What speaks for candidates, in the order of the `Weights`, given the network's scores of all entities."""
     rivals = scores.copy()
@@ -130,11 +141,11 @@ def evidence(
     rivals[stored[stored < len(rivals)]] = -np.inf
     total = np.logaddexp.reduce(rivals) if np.isfinite(rivals).any() else np.logaddexp.reduce(scores)
     yield np.logaddexp(scores[candidates] - total, np.float32(FLOOR))
-    own, other = (each[candidates] for each in counts_of_ends(graph, entity, role, len(scores)))
+    own, other = (each[candidates] for each in counts_of_ends(graph, entity, role, len(scores), sure))
     yield np.log(best_of(own, other) + np.float32(LEAST))
     yield np.log1p(own / np.float32(LEAST))
     yield np.log1p(other / np.float32(LEAST))
-    yield np.log(graph.times(role, len(scores))[candidates] + np.float32(0.5))
+    yield np.log(_times(graph, role, len(scores), sure)[candidates] + np.float32(0.5))
 
 
 @contextmanager
@@ -148,16 +159,23 @@ def hidden(graph: Neighborhoods, facts: Iterable[tuple[int, int, int]]) -> Itera
             graph.add(*fact)
 
 
-def counts(graph: Neighborhoods, entity: int, role: int, width: int) -> Float[np.ndarray, " W"]:
+def counts(
+    graph: Neighborhoods, entity: int, role: int, width: int, sure: Confidences | None = None
+) -> Float[np.ndarray, " W"]:
     """P of every answer by the best premise of the entity, or by that of the candidate if it says more."""
-    return best_of(*counts_of_ends(graph, entity, role, width))
+    return best_of(*counts_of_ends(graph, entity, role, width, sure))
 
 
-def counts_of_ends(graph: Neighborhoods, entity: int, role: int, width: int) -> Float[np.ndarray, "2 W"]:
-    """P of every answer by the best premise of the entity, and by that of the candidate."""
+def counts_of_ends(
+    graph: Neighborhoods, entity: int, role: int, width: int, sure: Confidences | None = None
+) -> Float[np.ndarray, "2 W"]:
+    """P of every answer by the best premise of the entity, and by that of the candidate.
+
+    A fact that is not quite `sure` is so much of a whole one as its confidence says; as a premise it says so much less.
+    """
     ends = np.zeros((2, width), dtype=np.float32)
-    np.maximum.at(ends[0], *_by_entity(graph, entity, role))
-    np.maximum.at(ends[1], *_by_candidates(graph, entity, role))
+    np.maximum.at(ends[0], *_by_entity(graph, entity, role, sure or None))
+    np.maximum.at(ends[1], *_by_candidates(graph, entity, role, sure or None))
     return ends
 
 
@@ -167,7 +185,24 @@ def best_of(own: Float[np.ndarray, " n"], other: Float[np.ndarray, " n"]) -> Flo
     return best
 
 
-def _by_entity(graph: Neighborhoods, entity: int, role: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+def _times(
+    graph: Neighborhoods, role: int, width: int, sure: Confidences | None
+) -> Int[np.ndarray, " W"] | Float[np.ndarray, " W"]:
+    """How many facts have each entity at this end, those that are not quite sure in part."""
+    times = graph.times(role, width)
+    if not sure:
+        return times
+    facts, weights = sure.of_relation(role % graph.num_relations)
+    absent = np.isin(facts[:, 0], list(graph.changed()))  # perhaps: it may be hidden from this question
+    absent[absent] = [not graph.contains(*fact) for fact in facts[absent].tolist()]
+    lacking = np.bincount(facts[:, 0 if role < graph.num_relations else 2], (1 - weights) * ~absent, len(times))
+    less: Float[np.ndarray, " W"] = times - lacking[: len(times)]
+    return less
+
+
+def _by_entity(
+    graph: Neighborhoods, entity: int, role: int, sure: Confidences | None
+) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Answers, and P of each by each premise that the entity shares with others."""
     roles, fillers = (each.astype(np.int64) for each in graph.edges_of(entity))
     premise, owners = _owners(graph, roles, fillers)
@@ -181,20 +216,33 @@ def _by_entity(graph: Neighborhoods, entity: int, role: int) -> tuple[Int[np.nda
     per_holder = np.bincount(holder, minlength=len(different))
     pair, place = expand((np.cumsum(per_holder) - per_holder)[which], per_holder[which])
     width = graph.num_entities
-    keys, together = np.unique(premise[pair] * width + answer[place], return_counts=True)
+    both = None
+    if sure is not None:
+        have = sure.of_edges(owners, roles[premise], fillers[premise])
+        of = np.bincount(premise, have, len(roles))
+        both = have[pair] * sure.of_edges(different[holder[place]], np.full(len(place), role), answer[place])
+    keys, together = _together(premise[pair] * width + answer[place], both)
     premise, answers = keys // width, keys % width
     other = (roles[premise] != role) | (fillers[premise] != answers)
-    return answers[other], (together / (of[premise] + SMOOTHING))[other].astype(np.float32)
+    probability = together / (of[premise] + SMOOTHING)
+    if sure is not None:
+        own = sure.of_edges(np.full(len(premise), entity), roles[premise], fillers[premise])
+        probability *= own * (of[premise] - own).clip(0, 1)  # there must be others to learn from
+    return answers[other], probability[other].astype(np.float32)
 
 
 def _by_candidates(
-    graph: Neighborhoods, entity: int, role: int
+    graph: Neighborhoods, entity: int, role: int, sure: Confidences | None
 ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Candidates, and P of each by each premise that it has, for which the entity is the answer."""
     haves = graph.answers(entity, role).astype(np.int64)[:MOST_HAVES]
-    _, roles, fillers = _edges(graph, haves)
+    owner, roles, fillers = _edges(graph, haves)
     width = graph.num_entities
-    features, together = np.unique(roles * width + fillers, return_counts=True)
+    both = None
+    if sure is not None:
+        has_answer = sure.of_edges(np.full(len(haves), entity), np.full(len(haves), role), haves)
+        both = sure.of_edges(haves[owner], roles, fillers) * has_answer[owner]
+    features, together = _together(roles * width + fillers, both)
     itself = int(mirror_role(np.array(role), graph.num_relations)) * width + entity
     other = features != itself
     features, together = features[other], together[other]
@@ -203,8 +251,22 @@ def _by_candidates(
     feature, holders = _owners(graph, features // width, features % width)
     of = np.bincount(feature, minlength=len(features))
     kept = (of[feature] > 1) & (of[feature] <= MOST_OWNERS)
-    probability = (together / (of + SMOOTHING)).astype(np.float32)
-    return holders[kept], probability[feature[kept]]
+    if sure is None:
+        return holders[kept], (together / (of + SMOOTHING)).astype(np.float32)[feature[kept]]
+    have = sure.of_edges(holders, (features // width)[feature], (features % width)[feature])
+    of = np.bincount(feature, have, len(features))
+    probability = (together / (of + SMOOTHING))[feature] * have * (of[feature] - have).clip(0, 1)
+    return holders[kept], probability[kept].astype(np.float32)
+
+
+def _together(
+    keys: Int[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None
+) -> tuple[Int[np.ndarray, " k"], Float[np.ndarray, " k"] | Int[np.ndarray, " k"]]:
+    """The different keys in order, and how often each is there, or the sum of its weights."""
+    if weights is None:
+        return np.unique(keys, return_counts=True)
+    different, which = np.unique(keys, return_inverse=True)
+    return different, np.bincount(which, weights, len(different))
 
 
 def _owners(graph: Neighborhoods, roles: Int[np.ndarray, " n"], fillers: Int[np.ndarray, " n"]) -> Pairs:

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 import numpy as np
 from jaxtyping import Int
 
+from hmem.graph.confidences import Confidences, weighed
 from hmem.graph.names import Names, Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, is_among
@@ -52,6 +53,7 @@ class LiveGraph:
 
     graph: Neighborhoods
     moment: int  # of the last write that has been applied
+    confidences: Confidences  # of the facts that are not quite sure
     loops: Counter[int]  # how many facts of each relation have the same entity at both ends
     touched: set[int] | None  # the entities whose facts have changed since this was emptied; None for all entities
     _last: int  # the highest number of an entity that has facts
@@ -98,6 +100,7 @@ class LiveGraph:
             self._remove(*fact)
         for fact in self.translate(changes.added).tolist():
             self._add(*fact)
+        self._weigh(changes)
         if has_other_values:
             self._change_values()
         self.moment = changes.moment
@@ -169,7 +172,23 @@ class LiveGraph:
         self._last = int(facts[:, [0, 2]].max()) if len(facts) else -1
         self.loops = Counter(facts[facts[:, 0] == facts[:, 2], 1].tolist())
         self.touched = None
+        is_ours = self.relations.of_store[changes.unsure[:, 1]] < self.num_relations
+        unsure = weighed(self.translate(changes.unsure), changes.confidences[is_ours])
+        self.confidences = Confidences(self.num_relations, unsure)
         self.moment = changes.moment
+
+    def _weigh(self, changes: Changes) -> None:
+        """Take in how sure the facts are that came, and forget how sure those were that went."""
+        is_ours = self.relations.of_store[changes.unsure[:, 1]] < self.num_relations
+        unsure = dict(weighed(self.translate(changes.unsure), changes.confidences[is_ours]))
+        if not unsure and not self.confidences:
+            return
+        for head, relation, tail in self.translate(changes.ended).tolist():
+            if self.confidences.set((head, relation, tail), unsure.get((head, relation, tail), 1.0)):
+                self._touch(head, tail)
+        for fact, weight in unsure.items():
+            if self.confidences.set(fact, weight):
+                self._touch(fact[0], fact[2])
 
     def _change_values(self) -> None:
         """Put the edges to the buckets of now in the place of those of before."""

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
@@ -56,7 +56,8 @@ class LiveLinks:
             torch.from_numpy(each.astype(np.int64)).to(self.device)
             for each in (graph.owners, graph.roles, graph.fillers)
         )
-        self._built = Links(source, role, target, len(graph.offsets) - 1, Q)
+        weight = self._weights(graph.owners, graph.roles, graph.fillers)
+        self._built = Links(source, role, target, len(graph.offsets) - 1, Q, weight)
         self._changed: dict[int, Int[np.ndarray, " n"]] = {}  # entities whose facts differ, and the roles they now have
         self._together = meeting_counts(source, role, Q).cpu().numpy()
         self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
@@ -65,6 +66,14 @@ class LiveLinks:
         changed = graph.changed()
         if changed:
             self._patch(changed)
+
+    def _weights(
+        self, owners: Int[np.ndarray, " n"], roles: Int[np.ndarray, " n"], fillers: Int[np.ndarray, " n"]
+    ) -> Float[torch.Tensor, " n"] | None:
+        """What edges count; None where all are quite sure."""
+        if not self.live.confidences:
+            return None
+        return torch.from_numpy(self.live.confidences.of_edges(owners, roles, fillers)).to(self.device)
 
     def _patch(self, touched: set[int]) -> None:
         """Read the edges of the entities again that have changed."""
@@ -85,6 +94,7 @@ class LiveLinks:
             torch.from_numpy(each.astype(np.int64)).to(self.device)
             for each in (edges.owner, edges.fillers, mirror_role(edges.roles, graph.num_relations))
         )
-        patch = Patch(torch.from_numpy(targets).to(self.device), row, source, role)
+        weight = self._weights(targets[edges.owner], edges.roles, edges.fillers)
+        patch = Patch(torch.from_numpy(targets).to(self.device), row, source, role, weight=weight)
         self._current = self._built.patched(patch, max(graph.num_entities, self._built.num_entities))
         self._current.__dict__["meetings"] = self._meetings

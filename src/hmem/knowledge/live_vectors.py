@@ -89,7 +89,7 @@ class LiveVectors:
     def _update(self, entities: list[int]) -> None:
         """Read the rows of these entities off their facts."""
         ids = torch.tensor(entities, device=self.model.device)
-        edges = LiveIndex(self.live.graph, self.live.width, self.model.device).lookup(ids)
+        edges = LiveIndex(self.live.graph, self.live.width, self.model.device, sure=self.live.confidences).lookup(ids)
         is_listed = edges.fillers < self.live.num_trained
         is_trained = self.model.is_trained.index_select(0, edges.fillers.clamp_max(self.live.num_trained - 1))
         near = edges.select(is_listed & is_trained)  # which lead to entities that training placed
@@ -121,13 +121,14 @@ def place_each(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B 
     for query in (~together & (bags > 0)).nonzero().squeeze(1).tolist():
         begin, end = int(edges.starts[query]), int(edges.starts[query] + edges.degree[query])
         roles, fillers = edges.roles[begin:end].clone(), edges.fillers[begin:end].clone()
-        rows[query] = place(model, Edges(roles, fillers, torch.zeros_like(roles), 1), vectors)[0]
+        confidence = None if edges.confidence is None else edges.confidence[begin:end].clone()
+        rows[query] = place(model, Edges(roles, fillers, torch.zeros_like(roles), 1, confidence), vectors)[0]
     return rows
 
 
 def _place_alike(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B de"]:
     """The same for queries that all have as many bags."""
-    weights = 1 / edges.degree.to(vectors.entities.dtype).index_select(0, edges.query)  # (N,)
+    weights = edges.mean_weights(vectors.entities.dtype)  # (N,)
     memories = superpose(model.binding, edges, weights, vectors.roles, vectors.entities)  # (B, D)
     width = len(model.placing)  # D + 1
     aligned = memories.new_ones(len(memories), -(-width // ALIGNMENT) * ALIGNMENT)
@@ -141,4 +142,5 @@ def _of(edges: Edges, chosen: Bool[Tensor, " B"]) -> Edges:
     number: Int[Tensor, " B"] = chosen.cumsum(0) - 1
     kept = chosen.index_select(0, edges.query)
     query = number.index_select(0, edges.query[kept])
-    return Edges(edges.roles[kept], edges.fillers[kept], query, int(chosen.sum()))
+    confidence = None if edges.confidence is None else edges.confidence[kept]
+    return Edges(edges.roles[kept], edges.fillers[kept], query, int(chosen.sum()), confidence)

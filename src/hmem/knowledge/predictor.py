@@ -174,10 +174,11 @@ class Predictor:
         if self.counting:
             weights = None if self.weights_of is None else self.weights_of(entity, role)
             with hidden(self.live.graph, without):
+                sure = self.live.confidences
                 if weights is None:
-                    row += self.counting * log_counts(self.live.graph, entity, role, row)
+                    row += self.counting * log_counts(self.live.graph, entity, role, row, sure)
                 else:
-                    add_counts(row, self.live.graph, entity, role, weights)
+                    add_counts(row, self.live.graph, entity, role, weights, sure)
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
@@ -243,7 +244,8 @@ class Predictor:
             links = self.links.current()
             return LiveIndex(self.live.graph, links.num_entities, self.model.device, links), None
         vectors = self.vectors.current()
-        return LiveIndex(self.live.graph, len(vectors.entities), self.model.device), vectors
+        sure = self.live.confidences
+        return LiveIndex(self.live.graph, len(vectors.entities), self.model.device, sure=sure), vectors
 
     def is_candidate(self, entity: int) -> bool:
         """Whether the entity can be an answer at all: training gave it a vector, or it has facts."""

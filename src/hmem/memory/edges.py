@@ -72,18 +72,23 @@ class Bags:
 
     indices: Int[Tensor, " n"]
     offsets: Int[Tensor, " bags"]
+    weight: Float[Tensor, " n"] | None = None  # of each in its sum; None where all count in full
 
     @classmethod
-    def of(cls, indices: Int[Tensor, " n"], owners: Int[Tensor, " n"], num_owners: int) -> "Bags":
+    def of(
+        cls, indices: Int[Tensor, " n"], owners: Int[Tensor, " n"], num_owners: int,
+        weight: Float[Tensor, " n"] | None = None,
+    ) -> "Bags":  # fmt: skip
         """One bag for each owner; `owners` are sorted."""
         counts = torch.bincount(owners, minlength=num_owners)
-        return cls(indices, counts.cumsum(0) - counts)
+        return cls(indices, counts.cumsum(0) - counts, weight)
 
     def sum(self, rows: Float[Tensor, "m K"]) -> Float[Tensor, "bags K"]:
-        return embedding_bag(self.indices, rows, self.offsets, mode="sum")
+        weight = None if self.weight is None else self.weight.to(rows.dtype)
+        return embedding_bag(self.indices, rows, self.offsets, mode="sum", per_sample_weights=weight)
 
     def of_some(self, bags: Int[Tensor, " b"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"]]:
-        """What lies in some of the bags: which of them, and the index."""
+        """What lies in some of the bags: which of them, and its place among all indices."""
         low = self.offsets[bags]
         end = len(self.indices)
         after = torch.where(
@@ -92,7 +97,7 @@ class Bags:
         counts = after - low
         which = torch.repeat_interleave(counts)
         place = torch.arange(len(which), device=low.device) + (low - (counts.cumsum(0) - counts))[which]
-        return which, self.indices[place]
+        return which, place
 
 
 class Bindings:
@@ -100,15 +105,16 @@ class Bindings:
 
     def __init__(
         self, source: Int[Tensor, " e"], role: Int[Tensor, " e"], target: Int[Tensor, " e"], num_entities: int,
-        num_roles: int,
+        num_roles: int, weight: Float[Tensor, " e"] | None = None,
     ) -> None:  # fmt: skip
         """Of edges in order of their targets."""
         pairs, pair = torch.unique(source * num_roles + role, return_inverse=True)
         self.source, self.role = pairs // num_roles, pairs % num_roles
         self.target = target  # in order, as the bindings that reach each entity are
-        self.into = Bags.of(pair, target, num_entities)  # bindings by the entity they reach
+        self.into = Bags.of(pair, target, num_entities, weight)  # bindings by the entity they reach
         by_pair = torch.argsort(pair, stable=True)
-        self.out_of = Bags.of(target[by_pair], pair[by_pair], len(pairs))  # the entities that each binding reaches
+        of_pair = None if weight is None else weight[by_pair]
+        self.out_of = Bags.of(target[by_pair], pair[by_pair], len(pairs), of_pair)  # the entities each binding reaches
         every = torch.arange(len(pairs), device=pairs.device)
         self.of_source = Bags.of(every, self.source, num_entities)
         by_role = torch.argsort(self.role, stable=True)

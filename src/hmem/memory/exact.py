@@ -14,6 +14,8 @@ there to keep crosstalk low, which this channel does not know. What the null slo
 channel or to the dense one, the memory of the paper:
 
     p(x) = Σ_{c: e_c = x} p_c + p_null · softmax(dense)(x)
+
+An edge with a confidence κ counts κ times as much: log κ is added to its ℓ_c.
 """
 
 from dataclasses import dataclass
@@ -123,6 +125,8 @@ class ExactChannel(nn.Module):
         pair = query_roles.index_select(0, edges.query) * len(self.affinity) + edges.roles
         suits = self.liking(query_roles, edges.fillers, edges.query, dense)  # (N,)
         logits = self.affinity.flatten().gather(0, pair) + suits  # (N,)
+        if edges.confidence is not None:
+            logits = logits + edges.confidence.log()
         return copy(logits, self.null.index_select(0, query_roles), absent, edges.fillers, edges.query)
 
 

@@ -3,9 +3,12 @@
 In training an edge that must not be seen has the role Q, whose vector is zero, and does not count in the degrees:
 otherwise the answer is the entity with one edge too many. Afterwards the edges into some entities are patched: those
 that came or went since the graph was built, and those that a question must be answered without.
+
+An edge that is not quite sure has a weight below 1: its binding and its part of the degree are multiplied with it, so
+that one of weight 0 is as good as absent. A graph without such edges has no weights at all. The kernels know none.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -28,11 +31,18 @@ class Patch:
     source: Int[Tensor, " n"]
     role: Int[Tensor, " n"]
     keep: Bool[Tensor, "n B"] | None = None  # which questions see the edge; None for all
+    weight: Float[Tensor, " n"] | None = None  # of the edges, if some count less than in full
+
+    @property
+    def seen(self) -> Float[Tensor, "n _"]:
+        """What each edge counts, in each question if it matters."""
+        seen = torch.ones(len(self.row), 1, device=self.row.device) if self.keep is None else self.keep.float()
+        return seen if self.weight is None else seen * self.weight[:, None]
 
     @property
     def degree(self) -> Float[Tensor, "T _"]:
         """How many edges lead to each target, in each question if it matters."""
-        seen = torch.ones(len(self.row), 1, device=self.row.device) if self.keep is None else self.keep.float()
+        seen = self.seen
         return seen.new_zeros(len(self.targets), seen.shape[1]).index_add(0, self.row, seen)
 
     def sums(
@@ -43,7 +53,11 @@ class Patch:
         if self.keep is not None:
             bound = bound.where(self.keep[:, :, None], 0.0)
         nothing = bound.new_zeros(len(self.targets), *bound.shape[1:])
-        return nothing.index_add(0, self.row, bound), nothing.index_add(0, self.row, bound * bound)
+        squares = bound * bound
+        if self.weight is not None:
+            weight = self.weight[:, None, None].to(bound.dtype)
+            bound, squares = bound * weight, squares * weight
+        return nothing.index_add(0, self.row, bound), nothing.index_add(0, self.row, squares)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,13 +74,15 @@ class Links:
 
     def __init__(
         self, source: Int[Tensor, " e"], role: Int[Tensor, " e"], target: Int[Tensor, " e"], num_entities: int,
-        num_roles: int,
+        num_roles: int, weight: Float[Tensor, " e"] | None = None,
     ) -> None:  # fmt: skip
+        """An edge with a `weight` below 1 counts so much of a whole one; without weights, nothing is different."""
         order = torch.argsort(target * num_entities + source)  # by target, and all edges of a pair side by side
         self.num_entities = self.num_built = num_entities  # a patched graph may have more than it was built with
         self.num_roles = num_roles
         self.source, self.target = source[order].int(), target[order].int()
         self.role = role[order].int()
+        self.weight = None if weight is None else weight[order]
         self.pair = target[order] * num_entities + source[order]
         self.patch: Patch | None = None
         self.beyond: Beyond | None = None  # of a part of a graph
@@ -80,6 +96,8 @@ class Links:
         """
         if self.patch is None:
             kept = (self.role < self.num_roles).float()
+            if self.weight is not None:
+                kept = kept * self.weight
             degree = torch.zeros(self.num_entities, device=kept.device).index_add(0, self.target, kept)  # (N,)
         else:
             changed = self.patch.degree  # (T, B) or (T, 1)
@@ -96,12 +114,23 @@ class Links:
         self.degree, self.log_sum, self.num_linked = degree, log_sum, num_linked
         self.scale = logarithm / (log_sum / num_linked.clamp_min(1)).clamp_min(EPSILON)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing that the kernels do not know: neither patches nor weights."""
+        return self.patch is None and self.weight is None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether all edges count in full."""
+        return self.weight is None and (self.patch is None or self.patch.weight is None)
+
     @cached_property
     def bindings(self) -> Bindings:
         """The edges as sums of rows want them, where there is no kernel of our own."""
         kept = self.role < self.num_roles
         source, role, target = (each[kept].long() for each in (self.source, self.role, self.target))
-        return Bindings(source, role, target, self.num_built, self.num_roles)
+        weight = None if self.weight is None else self.weight[kept]
+        return Bindings(source, role, target, self.num_built, self.num_roles, weight)
 
     @cached_property
     def orders(self) -> Orders:
@@ -143,7 +172,8 @@ class Links:
         edges = self.edges_into(nodes)
         place = torch.searchsorted(nodes, edges.source).clamp_max(len(nodes) - 1)
         inside = nodes[place] == edges.source
-        made = Links(place[inside], edges.role[inside], edges.row[inside], len(nodes), self.num_roles)
+        weight = None if edges.weight is None else edges.weight[inside]
+        made = Links(place[inside], edges.role[inside], edges.row[inside], len(nodes), self.num_roles, weight)
         degree = self.degree.view(self.num_entities, -1)[nodes, 0]
         log_sum = self.log_sum.view(-1)[0] - (degree + 1).log().sum()
         made.beyond = Beyond(degree - made.degree, log_sum, self.num_linked.view(-1)[0] - (degree > 0).sum())
@@ -173,10 +203,12 @@ class Links:
         gone = order[place[is_there]]
         if num_questions == 1:
             kept = torch.ones(len(edge), dtype=torch.bool, device=edge.device).index_fill(0, gone, False)
-            return self.patched(Patch(patch.targets, patch.row[kept], patch.source[kept], patch.role[kept]), N)
+            weight = None if patch.weight is None else patch.weight[kept]
+            few = Patch(patch.targets, patch.row[kept], patch.source[kept], patch.role[kept], weight=weight)
+            return self.patched(few, N)
         keep = torch.ones(len(edge), num_questions, dtype=torch.bool, device=edge.device)
         keep[gone, question[is_there]] = False
-        return self.patched(Patch(patch.targets, patch.row, patch.source, patch.role, keep), N)
+        return self.patched(replace(patch, keep=keep), N)
 
     def edges_into(self, targets: Int[Tensor, " T"]) -> Patch:
         """The present edges into some entities, given in order."""
@@ -189,6 +221,7 @@ class Links:
         edge = torch.arange(len(row), device=row.device) + (low - (counts.cumsum(0) - counts))[row]
         edge, row = edge[self.role[edge] < self.num_roles], row[self.role[edge] < self.num_roles]
         source, role = self.source[edge].long(), self.role[edge].long()
+        weight = None if self.weight is None else self.weight[edge]
         if self.patch is not None:
             assert self.patch.keep is None, "edges are withheld from questions once"
             asked = torch.isin(self.patch.targets, targets)[self.patch.row]
@@ -198,8 +231,12 @@ class Links:
                 for each in ((row, new), (source, self.patch.source[asked]), (role, self.patch.role[asked]))
             )
             order = torch.argsort(row, stable=True)
+            if weight is not None or self.patch.weight is not None:
+                both = ((weight, edge), (self.patch.weight, self.patch.role))
+                of_built, of_patch = (torch.ones(len(of), device=row.device) if w is None else w for w, of in both)
+                weight = torch.cat([of_built, of_patch[asked]])[order]
             row, source, role = row[order], source[order], role[order]
-        return Patch(targets, row, source, role)
+        return Patch(targets, row, source, role, weight=weight)
 
     def between(self, u: Int[Tensor, " B"], v: Int[Tensor, " B"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"]]:
         """The edges from each u to its v, as (which pair, which edge)."""

@@ -70,6 +70,7 @@ def visits_from(links: Links, entity: Int[Tensor, ""], steps: int, most_edges: i
         edges, mass = links.edges_into(handing_on), here[handing_on]
         ended[handing_on] += END * mass
         here[handing_on] = 0.0
-        here.index_add_(0, edges.source, ((1 - END) * mass / degree[handing_on])[edges.row])
+        handed = ((1 - END) * mass / degree[handing_on])[edges.row]
+        here.index_add_(0, edges.source, handed if edges.weight is None else handed * edges.weight)
         handing_on = (here > least * degree).nonzero().squeeze(1)
     return ended + here

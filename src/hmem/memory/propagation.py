@@ -1,6 +1,7 @@
 """Propagation: the memories of neighbors in the place of their identity vectors, one question at a time.
 
     M_v    = Σ_{(s, r, v)} ρ_r ⊙ h_s                superposed Hadamard bindings, one for each edge into v
+                                                    (times w, and w in the degree, for one with a confidence w)
     h'_v   = h_v + ReLU(LN(A·[mean, std of the bindings] · {1, log-degree, 1/log-degree} + B·h_v))
 
 States are (N, B, D): every entity has one for each of the B questions, and it stays zero until a walk from the asked
@@ -123,6 +124,46 @@ class Reached:
 
     nodes: Int[Tensor, " n"]  # in order
     states: Float[Tensor, "n B D"]
+    sureness: Float[Tensor, "n B"] | None = None  # of the surest walk to each; None where all edges are quite sure
+
+
+class Sureness:
+    """How sure the surest walk is that has arrived at each entity: the product of the weights of its edges.
+
+    The layer norm makes the first message as loud as any, however little its edge weighs. So where there are weights,
+    what a step adds to a state is multiplied with the sureness of the walks that have arrived.
+    """
+
+    def __init__(self, links: Links, asked: Int[Tensor, " B"]) -> None:
+        seen, patch = links.role < links.num_roles, links.patch
+        if patch is not None:
+            seen = seen & ~torch.isin(links.target, patch.targets)
+        self._source, self._target = links.source[seen].long(), links.target[seen].long()
+        self._weight = torch.ones_like(self._source, dtype=torch.float32)[:, None]
+        if links.weight is not None:
+            self._weight = links.weight[seen][:, None]
+        self._patch = patch
+        each = torch.arange(len(asked), device=asked.device)
+        blank = torch.zeros(links.num_entities, len(asked), device=asked.device)
+        self.present = blank.index_put((asked, each), torch.ones(len(asked), device=asked.device))  # (N, B)
+
+    def step(self) -> Float[Tensor, "N B"]:
+        """After one step more."""
+        before = self.present
+        arrived = before[self._source] * self._weight
+        self.present = before.scatter_reduce(0, self._target[:, None].expand_as(arrived), arrived, "amax")
+        if self._patch is not None:
+            target, seen = self._patch.targets[self._patch.row], self._patch.seen
+            arrived = before[self._patch.source] * seen
+            self.present = self.present.scatter_reduce(0, target[:, None].expand_as(arrived), arrived, "amax")
+        return self.present
+
+    def damped(self, before: Reached, after: Reached) -> Reached:
+        """A step whose additions count as much as the walks are sure."""
+        sure = self.step()[after.nodes].to(after.states.dtype)
+        place = torch.searchsorted(after.nodes, before.nodes)
+        states = torch.zeros_like(after.states).index_copy(0, place, before.states)
+        return Reached(after.nodes, states + (after.states - states) * sure[:, :, None], sure)
 
 
 def sparse_step(
@@ -137,7 +178,9 @@ def sparse_step(
     nodes, states, bindings, patch = reached.nodes, reached.states, links.bindings, links.patch
     built = nodes[nodes < links.num_built]
     which, pair = bindings.of_source.of_some(built)
-    bound_by, target = bindings.out_of.of_some(pair)
+    pair = bindings.of_source.indices[pair]
+    bound_by, edge = bindings.out_of.of_some(pair)
+    target = bindings.out_of.indices[edge]
     if len(target) > FEW * len(links.source):
         return None
     is_near = torch.zeros(links.num_entities, dtype=torch.bool, device=nodes.device)
@@ -149,7 +192,11 @@ def sparse_step(
     place[near] = torch.arange(len(near), device=near.device)
     bound = states[which] * roles.index_select(0, bindings.role[pair])  # (P, B, D)
     rows, nothing = bound.index_select(0, bound_by), states.new_zeros(len(near), *states.shape[1:])
-    total, squares = nothing.index_add(0, place[target], rows), nothing.index_add(0, place[target], rows * rows)
+    each = rows, rows * rows
+    if bindings.out_of.weight is not None:
+        weight = bindings.out_of.weight[edge, None, None].to(rows.dtype)
+        each = rows * weight, rows * rows * weight
+    total, squares = (nothing.index_add(0, place[target], part) for part in each)
     before = nothing.index_copy(0, place[nodes], states)
     if patch is not None:
         is_there = is_near[patch.source]
@@ -169,7 +216,7 @@ def step(
     asked: Int[Tensor, " B"],
 ) -> Float[Tensor, "N B D"]:
     """The next states, by the fastest way that this device has."""
-    if not is_fused(states) or links.patch is not None:
+    if not is_fused(states) or not links.is_plain:
         return plain_step(states, roles, start, parameters, links, asked)
     hidden = roles.new_zeros(1, *roles.shape[1:])  # the vector of the edges that must not be seen
     each = parameters.mixing, parameters.bias, parameters.gain, parameters.shift

@@ -45,6 +45,7 @@ class Edges:
     fillers: Int[Tensor, " N"]
     query: Int[Tensor, " N"]
     num_queries: int
+    confidence: Float[Tensor, " N"] | None = None  # None where all edges are quite sure
 
     @cached_property
     def starts(self) -> Int[Tensor, " B"]:
@@ -74,7 +75,16 @@ class Edges:
 
     def select(self, kept: Bool[Tensor, " N"]) -> "Edges":
         """Only the edges marked in `kept`; their weights are `weights[kept]`."""
-        return Edges(self.roles[kept], self.fillers[kept], self.query[kept], self.num_queries)
+        confidence = None if self.confidence is None else self.confidence[kept]
+        return Edges(self.roles[kept], self.fillers[kept], self.query[kept], self.num_queries, confidence)
+
+    def mean_weights(self, dtype: torch.dtype) -> Float[Tensor, " N"]:
+        """1/degree, or of edges that are not quite sure κ_c / Σ_c κ_c: the weights of a mean over each query."""
+        if self.confidence is None:
+            return 1 / self.degree.clamp_min(1).to(dtype).index_select(0, self.query)
+        sure = self.confidence.to(dtype)
+        total = sure.new_zeros(self.num_queries).index_add(0, self.query, sure).clamp_min(1)
+        return sure / total.index_select(0, self.query)
 
     @property
     def _each_query(self) -> Int[Tensor, " B"]:

@@ -37,8 +37,16 @@ class WeightedEdges:
         return weights.new_zeros(self.edges.num_queries).index_add(0, self.edges.query, weights)
 
 
+def _not_quite_sure(log_weights: Float[Tensor, " N"], edges: Edges) -> Float[Tensor, " N"]:
+    """log(κ_c w_c), where κ_c is the confidence of an edge."""
+    return log_weights if edges.confidence is None else log_weights + edges.confidence.log()
+
+
 class ExplicitMemory(nn.Module):
-    """M_i = Σ_c w_c · bind(r_c, e_c) over the edges of the asked entity, the asked fact left out."""
+    """M_i = Σ_c κ_c w_c · bind(r_c, e_c) over the edges of the asked entity, the asked fact left out.
+
+    κ_c is the confidence of the edge's fact, which is 1 where none is given.
+    """
 
     def __init__(self, config: MemoryConfig, num_relations: int) -> None:
         super().__init__()
@@ -61,9 +69,12 @@ class ExplicitMemory(nn.Module):
         if drop.neighbor > 0:
             absent = absent | drop.noise.chosen(len(edges.query), drop.neighbor)
         if self.weighting is None:
-            present = torch.zeros_like(identity[:, 0]).index_add(0, edges.query, (~absent).to(identity.dtype))  # (B,)
-            return WeightedEdges(edges, -present.clamp_min(1).log().index_select(0, edges.query), absent, withheld)
+            counted = (~absent).to(identity.dtype) * (1.0 if edges.confidence is None else edges.confidence)
+            present = torch.zeros_like(identity[:, 0]).index_add(0, edges.query, counted)  # (B,)
+            log_weights = -present.clamp_min(1).log().index_select(0, edges.query)
+            return WeightedEdges(edges, _not_quite_sure(log_weights, edges), absent, withheld)
         log_weights = logsigmoid(self.weighting(identity, query.role, edges, vectors.roles, vectors.entities))
+        log_weights = _not_quite_sure(log_weights, edges)
         if self.max_neighbors is not None:
             ranked = log_weights.exp().masked_fill(absent, 0.0)
             absent = absent | ~keep_strongest(edges, ranked, self.max_neighbors)

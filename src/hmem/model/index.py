@@ -5,9 +5,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from hmem.graph.confidences import Confidences
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.memory.links import Links
 from hmem.memory.superpose import Edges
@@ -29,6 +30,12 @@ class Index(Protocol):
     ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
         """The fillers of one role of each entity end to end, and which of the entities each belongs to; none of a role
         that has more than `most`."""
+        ...
+
+    def confidence(
+        self, owners: Int[Tensor, " n"], roles: Int[Tensor, " n"], fillers: Int[Tensor, " n"]
+    ) -> Float[Tensor, " n"] | None:
+        """How sure edges are; None where all are."""
         ...
 
 
@@ -75,18 +82,27 @@ class FrozenIndex:
         source, position = _find(self._keys, entities * self._num_roles + roles, most)
         return source, self._fillers.index_select(0, position).long()
 
+    def confidence(self, owners: Int[Tensor, " n"], roles: Int[Tensor, " n"], fillers: Int[Tensor, " n"]) -> None:
+        return None
+
 
 class LiveIndex:
     """A graph that changes between questions; each look-up sees the facts of that moment.
 
     Edges to entities beyond `num_fillers`, which a model has no vector for, are left out. `links` are all edges as
-    propagation wants them, if it is propagation that asks.
+    propagation wants them, if it is propagation that asks. Edges that are not quite `sure` have their confidence.
     """
 
     def __init__(
-        self, graph: Neighborhoods, num_fillers: int, device: torch.device | str = "cpu", links: Links | None = None
+        self,
+        graph: Neighborhoods,
+        num_fillers: int,
+        device: torch.device | str = "cpu",
+        links: Links | None = None,
+        sure: Confidences | None = None,
     ) -> None:
         self.graph = graph
+        self.sure = sure
         self.num_fillers = num_fillers
         self.device = torch.device(device)
         self._links = links
@@ -102,7 +118,16 @@ class LiveIndex:
             torch.from_numpy(part[usable].astype(np.int64)).to(self.device)
             for part in (flat.roles, flat.fillers, flat.owner)
         )
-        return Edges(roles=roles, fillers=fillers, query=query, num_queries=len(entities))
+        confidence = self.confidence(entities.index_select(0, query), roles, fillers)
+        return Edges(roles=roles, fillers=fillers, query=query, num_queries=len(entities), confidence=confidence)
+
+    def confidence(
+        self, owners: Int[Tensor, " n"], roles: Int[Tensor, " n"], fillers: Int[Tensor, " n"]
+    ) -> Float[Tensor, " n"] | None:
+        if not self.sure:
+            return None
+        found = self.sure.of_edges(*(each.cpu().numpy() for each in (owners, roles, fillers)))
+        return torch.from_numpy(found).to(self.device)
 
     def follow(
         self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: Int[Tensor, " n"]

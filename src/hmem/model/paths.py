@@ -9,6 +9,9 @@ softmax over all walks of the asked entity, with a null slot of its own, makes t
 
 which divides what the first one left over. It is unbinding repeatedly from one-hot memories, so it is as exact as the
 first step, follows every added or removed fact at once, and needs no vectors of unseen entities.
+
+A walk along facts that are not quite sure counts so much less: log κ is added to its ℓ_p, κ being the product of their
+confidences.
 """
 
 from dataclasses import dataclass
@@ -34,6 +37,7 @@ class Walks:
     nodes: Int[Tensor, "P L"]  # the entity that each step reaches; −1 after the last of a shorter path
     query: Int[Tensor, " P"]
     fillers: Int[Tensor, " P"]  # the entity that is reached in the end
+    confidence: Float[Tensor, " P"] | None  # the product of those of its steps; None where all are quite sure
 
 
 class PathChannel(nn.Module):
@@ -78,23 +82,41 @@ class PathChannel(nn.Module):
         done.append((edge, rule, nodes))
         length = table.shape[1]
         padded = [torch.nn.functional.pad(each, (0, length - each.shape[1]), value=-1) for _, _, each in done]
-        edge = torch.cat([each for each, _, _ in done])
+        edge, rule = (torch.cat([each[place] for each in done]) for place in (0, 1))
+        nodes = torch.cat(padded)
         return Walks(
             edge=edge,
-            rule=torch.cat([each for _, each, _ in done]),
-            nodes=torch.cat(padded),
+            rule=rule,
+            nodes=nodes,
             query=edges.query.index_select(0, edge),
             fillers=torch.cat([each[:, -1] for _, _, each in done]),
+            confidence=None
+            if edges.confidence is None
+            else self._confidence(edges.confidence[edge], rule, nodes, graph),
         )
 
     def forward(self, query: Query, edges: Edges, walks: Walks, dense: DenseView) -> Recalled:
         """The softmax over all walks of each query; one that ends at a stored answer is left out."""
         suits = self.liking(query.role, walks.fillers, walks.query, dense)  # (P,)
         logits = self.affinity.flatten().gather(0, walks.rule) + suits
+        if walks.confidence is not None:
+            logits = logits + walks.confidence.log()
         leads_back = walks.fillers == query.entity.index_select(0, walks.query)
         logits = dense.with_self_bias(logits, leads_back, query.role.index_select(0, walks.query))
         stored = is_stored_answer(query, edges, walks.query, walks.fillers)
         return copy(logits, self.null.index_select(0, query.role), stored, walks.fillers, walks.query)
+
+    def _confidence(
+        self, first: Float[Tensor, " P"], rule: Int[Tensor, " P"], nodes: Int[Tensor, "P L"], graph: Index
+    ) -> Float[Tensor, " P"]:
+        """How sure each walk is: as its first step, times each of those that follow."""
+        for step in range(1, nodes.shape[1]):
+            there = (nodes[:, step] >= 0).nonzero().squeeze(1)
+            role = self.steps.flatten(0, 1)[rule[there], step]
+            found = graph.confidence(nodes[there, step - 1], role, nodes[there, step])
+            if found is not None:
+                first = first.index_copy(0, there, first[there] * found)
+        return first
 
     def _first_steps(
         self, query: Query, edges: Edges, absent: Bool[Tensor, " N"]

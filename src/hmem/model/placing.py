@@ -43,7 +43,7 @@ def place(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B de"]:
 def place_by_roles(model: HMem, edges: Edges) -> Float[Tensor, "B de"]:
     """The vectors of entities with these edges, by their roles alone; zero for an entity without edges."""
     bags = edges.bags
-    counts = torch.bincount(bags.of_edge, minlength=len(bags.roles))  # (P,) n_xr
+    counts = torch.bincount(bags.of_edge, edges.confidence, minlength=len(bags.roles))  # (P,) n_xr
     terms = counts.to(model.kinds.dtype).log1p()[:, None] * model.kinds.index_select(0, bags.roles)  # (P, de)
     return terms.new_zeros(edges.num_queries, terms.shape[1]).index_add(0, bags.query, terms)
 
@@ -120,7 +120,7 @@ class Squares:
 
 def _memories(model: HMem, edges: Edges, vectors: Vectors) -> Float[Tensor, "B D1"]:
     """M ⊕ 1, with M the mean of the bindings."""
-    weights = 1 / edges.degree.clamp_min(1).to(vectors.entities.dtype).index_select(0, edges.query)  # (N,)
+    weights = edges.mean_weights(vectors.entities.dtype)  # (N,)
     memories = superpose(model.binding, edges, weights, vectors.roles, vectors.entities)  # (B, D)
     return torch.cat([memories, torch.ones_like(memories[:, :1])], dim=1)
 

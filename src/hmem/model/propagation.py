@@ -18,7 +18,7 @@ from torch.nn.functional import pad
 from hmem.config import PropagationConfig
 from hmem.memory.links import Links
 from hmem.memory.nearby import Nearby, most_visited
-from hmem.memory.propagation import PARTS, Reached, Step, is_fused, sparse_step, step
+from hmem.memory.propagation import PARTS, Reached, Step, Sureness, is_fused, sparse_step, step
 from hmem.model.index import Index
 from hmem.model.query import NO_TARGET, Query, mirrored
 
@@ -61,11 +61,12 @@ class Steps(nn.Module):
         nodes, place = torch.unique(asked, return_inverse=True)
         reached = Reached(nodes, start.new_zeros(len(nodes), *start.shape).index_put((place, each), start))
         parameters = [Step(*each) for each in zip(self.mixing, self.bias, self.gain, self.shift, strict=True)]
+        sureness = None if links.is_sure else Sureness(links, asked)
         for done, (vectors, now) in enumerate(zip(roles, parameters, strict=True)):
             next_one = None if start.is_cuda else sparse_step(reached, vectors, start, now, links, asked)
             if next_one is None:
-                return self._everywhere(reached, start, asked, links, roles[done:], parameters[done:])
-            reached = next_one
+                return self._everywhere(reached, start, asked, links, roles[done:], parameters[done:], sureness)
+            reached = next_one if sureness is None else sureness.damped(reached, next_one)
         return reached
 
     def _everywhere(
@@ -76,14 +77,17 @@ class Steps(nn.Module):
         links: Links,
         roles: Sequence[Float[Tensor, "Q B D"]],
         parameters: Sequence[Step],
+        sureness: Sureness | None,
     ) -> Reached:
         """The rest of the steps, in which every entity has a state."""
         states = start.new_zeros(links.num_entities, *start.shape).index_copy(0, reached.nodes, reached.states)
-        if is_fused(states) and links.patch is None:
+        if is_fused(states) and links.is_plain:
             states = states.bfloat16()
+        reached = Reached(torch.arange(links.num_entities, device=states.device), states)
         for vectors, now in zip(roles, parameters, strict=True):
-            states = step(states, vectors, start, now, links, asked)
-        return Reached(torch.arange(links.num_entities, device=states.device), states)
+            after = Reached(reached.nodes, step(reached.states, vectors, start, now, links, asked))
+            reached = after if sureness is None else sureness.damped(reached, after)
+        return reached
 
 
 class LearnedRoles(nn.Module):
@@ -196,7 +200,10 @@ def _version(module: nn.Module) -> int:
 
 
 class Propagation(nn.Module):
-    """score(v) = w·ReLU(W·[h_v, e_q] + b), where h_v is the state of v after the last step."""
+    """score(v) = w·ReLU(W·[h_v, e_q] + b), where h_v is the state of v after the last step.
+
+    Where some facts are not quite sure, log κ_v is added, with κ_v the sureness of the surest walk to v.
+    """
 
     exact = None  # no channel copies stored facts
     is_implicit = False
@@ -277,6 +284,8 @@ class Propagation(nn.Module):
         scores: Tensor = (hidden @ self.score.weight[0].to(kind)).float().mT + self.score.bias  # (B, n)
         if unreached is not None:
             scores = scores.masked_fill((reached.states == 0).all(2).mT, unreached)
+        if reached.sureness is not None:
+            scores = scores + reached.sureness.float().mT.log()
         if len(reached.nodes) == links.num_entities:
             return scores
         elsewhere: Tensor = of_asked.relu() @ self.score.weight[0] + self.score.bias  # (B,)

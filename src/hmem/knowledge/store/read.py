@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from jaxtyping import Float
 
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples, as_triples, is_among
@@ -140,7 +141,8 @@ def changes_since(
     gone = (
         f"SELECT head, relation, tail FROM fact WHERE removed > ? AND id <= ?{_counts(evidence)} ORDER BY removed, id"
     )
-    removed = _fetch(db.execute(gone, (moment, seen)))
+    removed = ended = _fetch(db.execute(gone, (moment, seen)))
+    unsure, confidences = _unsure_after(db, seen, evidence)
     if len(added) and len(removed):  # removed and added again: it was there, and it is
         added, removed = added[~is_among(added, removed)], removed[~is_among(removed, added)]
     return Changes(
@@ -149,6 +151,9 @@ def changes_since(
         relations=names(db, "relation", num_relations),
         added=added,
         removed=removed,
+        ended=ended,
+        unsure=unsure,
+        confidences=confidences,
     )
 
 
@@ -156,6 +161,19 @@ def triples_after(db: sqlite3.Connection, fact: int, evidence: Evidence | None =
     """The current facts with a higher number than `fact`."""
     new = f"SELECT head, relation, tail FROM fact WHERE id > ? AND removed IS NULL{_counts(evidence)} ORDER BY id"
     return _fetch(db.execute(new, (fact,)))
+
+
+def _unsure_after(
+    db: sqlite3.Connection, fact: int, evidence: Evidence | None
+) -> tuple[Triples, Float[np.ndarray, " n"]]:
+    """Those of the current facts with a higher number that have a confidence below 1, and this confidence."""
+    which = f"FROM fact WHERE id > ? AND removed IS NULL AND confidence < 1{_counts(evidence)} ORDER BY id"
+    facts = _fetch(db.execute(f"SELECT head, relation, tail {which}", (fact,)))
+    values = [value for (value,) in db.execute(f"SELECT confidence {which}", (fact,))]
+    try:
+        return facts, np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise damage("a fact has a confidence that is no number") from None
 
 
 def last_fact(db: sqlite3.Connection, moment: int | None = None) -> int:

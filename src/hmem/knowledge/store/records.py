@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
+from jaxtyping import Float
 
 from hmem.graph.days import to_day
 from hmem.graph.triples import Triples
@@ -104,6 +105,9 @@ class Changes:
     relations: list[str]
     added: Triples
     removed: Triples
+    ended: Triples  # all that went, also what came again
+    unsure: Triples  # of what came, the facts with a confidence below 1
+    confidences: Float[np.ndarray, " n"]
 
 
 def to_microseconds(time: datetime) -> int:
