@@ -10,6 +10,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from hmem.memory import superpose
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.presets import preset
 from hmem.reproduction.results import append_line
-from hmem.training import loop
+from hmem.training import loop, loss
+from hmem.training.steps import Steps
 
 
 class Stopwatch:
@@ -76,13 +78,11 @@ def main() -> None:
     config = from_dict(Config, merge(preset(given.preset), parse_assignments(given.assignments)))
     dataset = load_dataset(given.data)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    run = loop._Run(
-        config, dataset.train, dataset.num_entities, dataset.num_relations, device, loop.Hooks(), resume=None
-    )
+    size = (dataset.num_entities, dataset.num_relations)
+    run, done = Steps(loop.material_of(config, dataset.train, *size, device), device), count()
 
     def step() -> None:
-        run._step(run.batches.at(run.state.step))
-        run.state.step += 1
+        run.take(next(done), 1.0)
 
     with loop.matmul_precision(config.training.precision):
         for _ in range(10):
@@ -96,7 +96,7 @@ def main() -> None:
             watch.wrap(superpose, "superpose", "superposition")
             watch.wrap(superpose, "recall", "superposition")
         watch.wrap(run.model.completion, "forward", "completion")
-        watch.wrap(loop, "answer_loss", "scoring")
+        watch.wrap(loss, "answer_loss", "scoring")
         watch.wrap(torch.Tensor, "backward", "backward")
         watch.wrap(run.optimizer, "step", "optimizer")
         watch.on = True

@@ -14,6 +14,7 @@
     ├── QueryError              a SPARQL query that is none, or that is not answered
     │   └── QueryLimitError         one that took too long, or too much memory
     ├── InterruptedRunError     a training that was asked to stop before its end
+    ├── ProcessError            one of the processes of a training ended, or does not answer
     └── StoreError              a knowledge base file that cannot be used
 
 An error carries its parts as fields: what is wrong, where, what was found, what was expected, what may have been meant,
@@ -126,6 +127,10 @@ class QueryLimitError(QueryError):
 
 class InterruptedRunError(HMemError):
     exit_code = 130
+
+
+class ProcessError(HMemError):
+    pass
 
 
 class StoreError(HMemError):

@@ -278,9 +278,9 @@ def test_an_interrupted_training_leaves_the_old_model_until_it_is_resumed(
 
     usual = loop._Run._step
 
-    def step(self: loop._Run, query: object) -> object:
+    def step(self: loop._Run) -> object:
         signal.raise_signal(signal.SIGINT)
-        return usual(self, query)  # type: ignore[arg-type]
+        return usual(self)
 
     train = ("train", "--from", zoo, "--out", "next", "--fine-tune", "--set", "training.epochs=2", "--device", "cpu")
     with monkeypatch.context() as patched:

@@ -185,11 +185,11 @@ def test_ctrl_c_and_going_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     usual, steps = loop._Run._step, [0]
 
-    def step(self: loop._Run, query: Any) -> Any:
+    def step(self: loop._Run) -> Any:
         steps[0] += 1
         if steps[0] == 2:
             signal.raise_signal(signal.SIGINT)
-        return usual(self, query)
+        return usual(self)
 
     with monkeypatch.context() as patched:
         patched.setattr(loop._Run, "_step", step)

@@ -294,11 +294,11 @@ def interrupt(run: Run, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> 
 
     usual, steps = loop._Run._step, [0]
 
-    def step(self: loop._Run, query: object) -> object:
+    def step(self: loop._Run) -> object:
         steps[0] += 1
         if steps[0] == 2:
             signal.raise_signal(signal.SIGINT)
-        return usual(self, query)  # type: ignore[arg-type]
+        return usual(self)
 
     with monkeypatch.context() as patched:
         patched.setattr(loop._Run, "_step", step)

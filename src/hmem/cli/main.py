@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from importlib.metadata import version
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,6 +36,9 @@ from hmem.cli import (
 )
 from hmem.cli.wording import as_typed
 from hmem.errors import HMemError
+
+if TYPE_CHECKING:
+    from hmem.training.processes import Place
 
 # OpenMP threads that wait for each other spin by default. Beside one other busy process that makes training on two
 # cores ninety times slower (216 against 20,000 facts/s measured); sleeping threads lose next to nothing. Torch reads
@@ -89,7 +92,33 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; every deliberate error becomes one line on standard error and an exit code."""
+    """Run the command line; of several processes that torchrun started, in the first of them only."""
+    place = _of_several()
+    if place is None:
+        _run()
+        return
+    from hmem.training.follower import follow
+    from hmem.training.gathering import dismiss
+
+    if place.place > 0:
+        sys.exit(follow(place))
+    try:
+        _run()
+    finally:
+        dismiss(place)
+
+
+def _of_several() -> "Place | None":
+    """The place of this process among those that train together, if torchrun has started several."""
+    if sys.argv[1:2] != ["train"] or "MASTER_ADDR" not in os.environ:
+        return None
+    from hmem.training.processes import Place
+
+    return Place.of(os.environ)
+
+
+def _run() -> None:
+    """Every deliberate error becomes one line on standard error and an exit code."""
     warnings.formatwarning = lambda message, *_: f"hmem: {message}\n"  # without the line of source that is behind it
     try:
         app()

@@ -1,5 +1,6 @@
 """`hmem train`: fit a model to a graph."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,6 +49,10 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=N.")] = None,
     device: options.Device = "auto",
+    processes: Annotated[
+        int,
+        typer.Option(min=1, help="How many processes work on each batch: on a CPU cores, else GPUs, of this machine."),
+    ] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what DIR holds.")] = False,
     json_path: options.Json = None,
@@ -64,12 +69,18 @@ def train(
     from hmem.runs.callbacks import CtrlC
     from hmem.runs.device import resolve_device
     from hmem.runs.fit import Plan, bundled_start, configure, train_in
+    from hmem.runs.folder import RunFolder
+    from hmem.training.processes import Place
 
     if (data is None) == (from_kb is None):
         raise ConfigError("expected the DATA to train on, or --from KB, and not both")
     if fine_tune and from_kb is None:
         raise ConfigError("--fine-tune goes on from the model of a knowledge base; say which with --from KB")
-    place, quiet = resolve_device(device), json_path == "-"
+    launched, quiet = Place.of(os.environ), json_path == "-"
+    if launched is not None:
+        if processes > 1:
+            raise ConfigError("torchrun has started the processes; leave out --processes")
+        resume = resume or (launched.attempt > 0 and RunFolder(out).is_interrupted)
     settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
     named = settings.pop("preset", None)  # as `hmem tune` writes it
     preset = preset or (None if named is None else str(named))
@@ -79,8 +90,8 @@ def train(
         with output.training_progress(quiet) as show, CtrlC() as ctrl_c:
             begun = "the weights in use" if fine_tune else "the weights that come with hmem"
             told = () if quiet else (_choices(begun, show),)
-            how: dict[str, Any] = {"device": place, "callbacks": (*told, show, ctrl_c)}
-            how |= {"resume": resume, "overwrite": overwrite}
+            how: dict[str, Any] = {"device": resolve_device(device), "callbacks": (*told, show, ctrl_c)}
+            how |= {"resume": resume, "overwrite": overwrite, "processes": launched or processes}
             if from_kb is None:
                 preset, dataset = preset or DEFAULT, output.load(str(data))
                 config = configure(settings_of(preset), settings, seed)

@@ -161,7 +161,7 @@ class Links:
         if self.source.is_cuda:
             self.orders  # noqa: B018  # made once, for all copies
         made = self._copy()
-        for of_roles in ("bindings", "role_by_source", "role_by_role"):
+        for of_roles in ("bindings", "role_by_source", "role_by_role", "meetings"):
             made.__dict__.pop(of_roles, None)
         made.role = self.role.masked_fill(hidden, self.num_roles)
         made._count()

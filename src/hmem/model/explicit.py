@@ -67,7 +67,7 @@ class ExplicitMemory(nn.Module):
         withheld = unavailable(query, edges, self.num_relations, drop)  # (N,)
         absent = withheld
         if drop.neighbor > 0:
-            absent = absent | drop.noise.chosen(len(edges.query), drop.neighbor)
+            absent = absent | drop.noise.chosen_edges(query, edges, graph, drop.neighbor)
         if self.weighting is None:
             counted = (~absent).to(identity.dtype) * (1.0 if edges.confidence is None else edges.confidence)
             present = torch.zeros_like(identity[:, 0]).index_add(0, edges.query, counted)  # (B,)

@@ -120,7 +120,7 @@ class HMem(nn.Module):
         row = query.entity.clamp_max(self.num_entities - 1)
         has_identity = self.is_trained.index_select(0, row) & (query.entity < self.num_entities)
         if drop.identity > 0:
-            has_identity = has_identity & ~drop.noise.chosen(len(query), drop.identity)
+            has_identity = has_identity & ~drop.noise.chosen_questions(len(query), drop.identity)
         return vectors.entities.index_select(0, row) * has_identity[:, None]
 
     def complete(self, memory: Memory, identity: Float[Tensor, "B de"], drop: Drop = KEEP_ALL) -> Memory:

@@ -50,6 +50,17 @@ class FrozenIndex:
         self._roles = torch.from_numpy(graph.roles.astype(np.int32)).to(self.device)
         self._fillers = torch.from_numpy(graph.fillers).to(self.device)
 
+    def to(self, device: torch.device) -> "FrozenIndex":
+        """The same graph on a device."""
+        if device == self.device:
+            return self
+        made = object.__new__(FrozenIndex)
+        made.device, made._num_roles = device, self._num_roles
+        made._offsets, made._roles, made._fillers = (
+            each.to(device) for each in (self._offsets, self._roles, self._fillers)
+        )
+        return made
+
     def links(self) -> Links:
         return self._links
 
@@ -71,7 +82,7 @@ class FrozenIndex:
         )
 
     @cached_property
-    def _keys(self) -> Int[Tensor, " M"]:
+    def keys(self) -> Int[Tensor, " M"]:
         """Owner and role of every edge as one number; edges are sorted by it."""
         owner = torch.repeat_interleave(self._offsets.diff())
         return owner * self._num_roles + self._roles
@@ -79,7 +90,7 @@ class FrozenIndex:
     def follow(
         self, entities: Int[Tensor, " n"], roles: Int[Tensor, " n"], most: Int[Tensor, " n"]
     ) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
-        source, position = _find(self._keys, entities * self._num_roles + roles, most)
+        source, position = _find(self.keys, entities * self._num_roles + roles, most)
         return source, self._fillers.index_select(0, position).long()
 
     def confidence(self, owners: Int[Tensor, " n"], roles: Int[Tensor, " n"], fillers: Int[Tensor, " n"]) -> None:

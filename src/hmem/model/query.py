@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from hmem.memory.superpose import Edges
+from hmem.model.index import Index
 
 NO_TARGET = -1  # as a target: nothing is withheld
 
@@ -35,19 +36,43 @@ def seed_for(purpose: str, *numbers: int) -> int:
 
 
 class Noise:
-    """The random choices of one training step; the same seed and step give the same choices after a restart."""
+    """The random choices of one training step; the same seed and step give the same choices after a restart.
 
-    def __init__(self, seed: int, step: int, device: torch.device) -> None:
+    A batch may be answered in parts, here or by several processes: with `batch` and the `rows` of it that are asked,
+    each question has the choices that it would have if all were asked at once.
+    """
+
+    def __init__(
+        self, seed: int, step: int, device: torch.device, batch: Query | None = None, rows: slice = slice(None)
+    ) -> None:
         self.generator = torch.Generator(device).manual_seed(seed_for("noise", seed, step))
         self.device = device
+        self.batch, self.rows = batch, rows
         self._links_seed = seed_for("links", seed, step)
 
     def chosen(self, count: int, share: float) -> Bool[Tensor, " n"]:
-        """True for each of `count` things with probability `share`."""
+        """True for each of `count` things with probability `share`, whichever questions are asked."""
         return torch.rand(count, generator=self.generator, device=self.device) < share
 
+    def chosen_questions(self, count: int, share: float) -> Bool[Tensor, " B"]:
+        """True for each of the `count` questions with probability `share`."""
+        return self.chosen(self._questions(count), share)[self.rows]
+
+    def chosen_edges(self, query: Query, edges: Edges, graph: Index, share: float) -> Bool[Tensor, " N"]:
+        """True for each edge of the asked entities with probability `share`."""
+        if self.batch is None or len(self.batch) == len(query):
+            return self.chosen(len(edges.query), share)
+        is_asked = torch.zeros(len(self.batch), dtype=torch.bool, device=self.device)
+        is_asked[self.rows] = True
+        of = graph.lookup(self.batch.entity).query
+        return self.chosen(len(of), share)[is_asked[of]]
+
     def unlinked(self, count: int, share: float) -> Bool[Tensor, " B"]:
-        """The queries of this step whose links are withheld; the same whenever it is asked."""
+        """The questions whose links are withheld; the same whenever it is asked."""
+        return self.unlinked_of_batch(self._questions(count), share)[self.rows]
+
+    def unlinked_of_batch(self, count: int, share: float) -> Bool[Tensor, " all"]:
+        """The same of a whole batch of `count` questions."""
         generator = torch.Generator(self.device).manual_seed(self._links_seed)
         return torch.rand(count, generator=generator, device=self.device) < share
 
@@ -55,8 +80,12 @@ class Noise:
         """Values with a share of them zeroed and the rest scaled up to keep the mean."""
         if share == 0:
             return values
-        kept = torch.rand(values.shape, generator=self.generator, device=self.device) >= share
+        shape = (self._questions(len(values)), *values.shape[1:])
+        kept = torch.rand(shape, generator=self.generator, device=self.device)[self.rows] >= share
         return values * kept / (1 - share)
+
+    def _questions(self, count: int) -> int:
+        return count if self.batch is None else len(self.batch)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
-from hmem.errors import ConfigError, Hint, InterruptedRunError
+from hmem.errors import ConfigError, Hint, InterruptedRunError, ProcessError
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.evaluate import FEWEST, Scorer, Validator
@@ -37,7 +37,9 @@ from hmem.runs.choose import chosen
 from hmem.runs.device import resolve_device
 from hmem.runs.evaluate import Watched
 from hmem.runs.folder import RunFacts, RunFolder, claimed
+from hmem.training.gathering import gathered
 from hmem.training.loop import Hooks, Outcome, Progress, train
+from hmem.training.processes import Place
 from hmem.training.state import State
 from hmem.training.warm_start import warm_start
 
@@ -105,13 +107,15 @@ def fit(
     from_scratch: bool = False,
     resume: bool = False,
     overwrite: bool = False,
+    processes: int = 1,
 ) -> Model:
     """Train a model on the train facts of `data`, keeping the weights with the best validation MRR.
 
     The default preset begins with the weights that come with hmem, unless `from_scratch`. `settings` change those of
     the preset. The model is calibrated where there are validation facts; test facts are not
     looked at. With `out` the model, its log and checkpoints are in that folder, and `resume=True` goes on with a run
-    that was interrupted there; without `out` nothing is written.
+    that was interrupted there; without `out` nothing is written. With several `processes` each works on its share of
+    every batch; the weights are those that one process would find, but for rounding.
     """
     dataset = data if isinstance(data, Dataset) else load_dataset(data)
     name = dataset.name if isinstance(data, Dataset) else str(data)
@@ -119,7 +123,8 @@ def fit(
     start = None if from_scratch else bundled_start(config, dataset)
     plan = Plan(data=name, dataset=dataset, preset=preset, config=config, start=start)
     folder = None if out is None else Path(out).expanduser()
-    return train_in(folder, plan, device=device, callbacks=callbacks, resume=resume, overwrite=overwrite).model
+    how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "processes": processes}
+    return train_in(folder, plan, device=device, callbacks=callbacks, **how).model
 
 
 def load(folder: str | os.PathLike[str], device: str = "auto") -> Model:
@@ -168,15 +173,19 @@ def train_in(
     resume: bool = False,
     overwrite: bool = False,
     measure: bool = True,
+    processes: int | Place = 1,
 ) -> Trained:
     """Carry out a plan in a folder of its own, or without one."""
     device = resolve_device(device)
+    if isinstance(processes, int) and processes < 1:
+        raise ConfigError(f"processes={processes} must be 1 or more", option="processes", found=processes)
     plan = plan.settled(device)
+    how: dict[str, Any] = {"device": device, "callbacks": callbacks, "measure": measure, "processes": processes}
     if out is None:
         if resume or overwrite:
             option = "resume" if resume else "overwrite"
             raise ConfigError(f"{option} is about the folder of a run, and there is none", hint=Hint(option="out"))
-        return carry_out(plan, None, plan.start and plan.start(), device=device, callbacks=callbacks, measure=measure)
+        return carry_out(plan, None, plan.start and plan.start(), **how)
     folder = RunFolder(out, plan.facts)
     start = folder.resume(plan.run) if resume else plan.start and plan.start()
     with claimed(out) as is_ours:
@@ -184,7 +193,7 @@ def train_in(
             raise ConfigError("another process is training in {path}; choose another folder", path=out)
         if not resume:
             folder.begin(plan.run, overwrite)
-        return carry_out(plan, folder, start, device=device, callbacks=callbacks, measure=measure)
+        return carry_out(plan, folder, start, **how)
 
 
 def carry_out(
@@ -195,6 +204,7 @@ def carry_out(
     device: str = "auto",
     callbacks: Iterable[AnyCallback] = (),
     measure: bool = True,
+    processes: int | Place = 1,
 ) -> Trained:
     """Train, measure, calibrate, save. The folder is ready, and claimed by the caller."""
     device = resolve_device(device)
@@ -209,21 +219,24 @@ def carry_out(
         improved=None if folder is None else (lambda model, metric: folder.keep(_so_far(plan, model, metric))),
         stop=told.should_stop,
     )
+    going_on = None if folder is None else Hint(text="go on from there", option="resume")
     told.on_start(plan.run)
     size = (dataset.num_entities, dataset.num_relations)
     try:
-        outcome = train(plan.config, dataset.train, *size, device=device, hooks=hooks, resume=start)
-        if outcome.stopped == "interrupted":
-            raise InterruptedRunError(
-                f"stopped after {outcome.epochs:.1f} epochs",
-                hint=None if folder is None else Hint(text="go on from there", option="resume"),
+        with gathered(processes, device) as group:
+            outcome = train(
+                plan.config, dataset.train, *size, device=device, hooks=hooks, resume=start, processes=group
             )
+        if outcome.stopped == "interrupted":
+            raise InterruptedRunError(f"stopped after {outcome.epochs:.1f} epochs", hint=going_on)
         trained = _trained(plan, outcome)
         if measure and validator is not None:
             trained = measured(trained, validator, told)
         if folder is not None:
             folder.finish(trained.model)
     except BaseException as error:
+        if isinstance(error, ProcessError) and folder is not None and folder.is_interrupted:
+            error.hint = going_on
         told.on_error(error)
         raise
     told.on_end(trained.model)

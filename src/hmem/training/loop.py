@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import CheckpointError, Hint, NonFiniteError
+from hmem.errors import CheckpointError, Hint, NonFiniteError, ProcessError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
@@ -21,18 +21,15 @@ from hmem.model.build import Network
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing
-from hmem.model.propagation import Propagation
-from hmem.model.query import Noise, Query
 from hmem.training.absence import fit_absence
 from hmem.training.allocation import kept_memory
-from hmem.training.batches import Batches
-from hmem.training.loss import gradient_function, loss_function
+from hmem.training.processes import ALONE, BEGIN_AGAIN, STEP, Processes
 from hmem.training.schedule import rate
-from hmem.training.start import make_optimizer, new_model, start_from_rules
+from hmem.training.start import new_model, start_from_rules
 from hmem.training.state import State
+from hmem.training.steps import Material, Steps
 
 CHECKPOINT_MINUTES = 5.0
-MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
 SETBACK = 0.3  # what a setback leaves of the learning rate
 EXPLODED = 10  # times the loss of one who knows nothing: beyond that training is lost
 LEAST_RATE = 0.01  # of it, from which on there is no further try
@@ -87,72 +84,93 @@ def train(
     device: torch.device | str = "cpu",
     hooks: Hooks | None = None,
     resume: State | None = None,
+    processes: Processes = ALONE,
 ) -> Outcome:
     """Fit a model to the facts. Same settings and seed, same weights; on a CPU also after a stop and `resume`.
 
     With a validation hook the best weights are kept, and training stops when the metric has not risen for `patience`
-    looks.
+    looks. Several `processes`, of which this is the first, make the steps that one would make, but for rounding.
     """
-    run = _Run(config, triples, num_entities, num_relations, torch.device(device), hooks or Hooks(), resume)
     with matmul_precision(config.training.precision), kept_memory():
-        return run.go()
+        place = torch.device(device)
+        if processes.count == 1:
+            material = material_of(config, triples, num_entities, num_relations, place, resume)
+        else:
+            made = material_of(config, triples, num_entities, num_relations, torch.device("cpu"), resume)
+            material = processes.map(made.prepared(place))
+        return _Run(material, place, hooks or Hooks(), resume, processes).go()
+
+
+def material_of(
+    config: Config,
+    triples: Triples,
+    num_entities: int,
+    num_relations: int,
+    device: torch.device,
+    resume: State | None = None,
+) -> Material:
+    """What the steps of a run need."""
+    neighborhoods = Neighborhoods.build(triples, num_entities, num_relations)
+    graph = FrozenIndex(neighborhoods, device)
+    facts = torch.from_numpy(triples.astype(np.int64))
+    model = new_model(config, num_entities, num_relations).to(device)
+    if isinstance(model, HMem):
+        model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
+        if resume is None:
+            start_from_rules(model, neighborhoods, config.training.seed)
+    state = State() if resume is None else State(weights=resume.weights, moments=resume.moments)
+    return Material(config=config, facts=facts, graph=graph, model=model, state=state)
 
 
 class _Run:
     """A training run: a model, an optimizer, batches, and the state that a checkpoint keeps of them."""
 
     def __init__(
-        self,
-        config: Config,
-        triples: Triples,
-        num_entities: int,
-        num_relations: int,
-        device: torch.device,
-        hooks: Hooks,
-        resume: State | None,
+        self, material: Material, device: torch.device, hooks: Hooks, resume: State | None, processes: Processes
     ) -> None:
-        self.training, self.device, self.hooks = config.training, device, hooks
-        neighborhoods = Neighborhoods.build(triples, num_entities, num_relations)
-        self.graph = FrozenIndex(neighborhoods, device)
-        facts = torch.from_numpy(triples.astype(np.int64)).to(device)
-        self.batches = Batches(facts, num_relations, self.training.batch_size, self.training.seed)
+        self.training, self.hooks, self.processes = material.config.training, hooks, processes
+        self.steps = Steps(material, device, processes, lambda note: self._tell(note=note))
+        self.model, self.graph, self.batches = self.steps.model, self.steps.graph, self.steps.batches
         epochs, look_every = self.training.epochs, self.training.validate_every
         assert epochs is not None, "see hmem.runs.choose"
         assert look_every is not None, "see hmem.runs.choose"
         self.epochs = epochs
         self.num_steps = self.batches.per_epoch * self.epochs
         self.look_every = max(1, round(self.batches.per_epoch * look_every))  # steps
-        self.model = new_model(config, num_entities, num_relations).to(device)
-        if isinstance(self.model, HMem):
-            self.model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
-            if resume is None:
-                start_from_rules(self.model, neighborhoods, self.training.seed)
-        self.loss = loss_function(self.model, self.graph, self.training)
-        self.gradient = gradient_function(self.model, self.graph, self.training)
-        self.optimizer = make_optimizer(self.model, self.training)
         self.state = replace(resume) if resume is not None else State()
-        if resume is not None:
-            resume.restore(self.model, self.optimizer)
         self.started = time.perf_counter() - self.state.seconds
         self.saved = self.looked = self.told = time.perf_counter()
         self.looked_at, self.look_took = self._share(), 0.0  # where in the run the last validation was, and its seconds
         self.speed = Speedometer()
-        self.most_loss = EXPLODED * math.log(2 + num_entities)
+        self.most_loss = EXPLODED * math.log(2 + self.model.num_entities)
+        self.began: float | None = None  # the metric of the weights that fine-tuning begins with
         self.has_given_up = False  # since no rate is low enough
-        self.parts = 1  # in which a batch is worked on, one after the other
         self.first = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     def go(self) -> Outcome:
         """Step until there is a reason to stop; the best weights are kept, and what needs them is fitted."""
+        try:
+            reason = self._step_until_a_reason_to_stop()
+        except ProcessError:  # this process has all that the run has come to
+            self._checkpoint()
+            raise
+        self._checkpoint(is_all_there_is=reason == "interrupted")
+        best = self.state.best_metric if reason == "interrupted" else self._finish()
+        if isinstance(self.model, HMem):
+            fit_placing(self.model, self.graph, self.training.seed)
+        epochs, seconds = self.state.step / self.batches.per_epoch, self.state.seconds
+        model = self.model.eval()
+        return Outcome(model=model, best=best, began=self.began, epochs=epochs, seconds=seconds, stopped=reason)
+
+    def _step_until_a_reason_to_stop(self) -> str:
         state = self.state
-        began = None
         is_resumed = state.seconds > 0  # otherwise the weights are those to begin with
         if state.weights and not is_resumed and self.hooks.validate is not None:
             self._validate(self.hooks.validate)  # so that training makes nothing worse
-            began = state.best_metric
+            self.began = state.best_metric
         reason = self._reason_to_stop()
         while reason is None:
-            loss = self._step(self.batches.at(state.step))
+            loss = self._step()
             state.step += 1
             reason = self._reason_to_stop()
             is_due = self._is_look_due()
@@ -165,14 +183,7 @@ class _Run:
                 reason = reason or self._reason_to_stop()
             if time.perf_counter() - self.saved > 60 * CHECKPOINT_MINUTES:
                 self._checkpoint()
-        self._checkpoint(is_all_there_is=reason == "interrupted")
-        best = state.best_metric if reason == "interrupted" else self._finish()
-        if isinstance(self.model, HMem):
-            fit_placing(self.model, self.graph, self.training.seed)
-        epochs = state.step / self.batches.per_epoch
-        return Outcome(
-            model=self.model.eval(), best=best, began=began, epochs=epochs, seconds=state.seconds, stopped=reason
-        )
+        return reason
 
     def _is_look_due(self) -> bool:
         """Whether it is time to validate: every so many steps, and in the end.
@@ -211,42 +222,11 @@ class _Run:
             return fit_absence(self.model, self.hooks.validate)
         return self.state.best_metric
 
-    def _step(self, query: Query) -> Float[Tensor, ""]:
-        """Answer a batch of questions, and step down the gradient of the loss.
-
-        Where a batch does not fit into the memory of the device, it is worked on in parts.
-        """
-        self.model.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = group["full_rate"] * rate(self._share()) * self.state.rate_left
-        while True:
-            try:
-                loss = self._gradient(query)
-                break
-            except torch.OutOfMemoryError:
-                if 2 * self.parts > len(query):
-                    raise
-            self.parts *= 2
-            self._tell(note=f"out of memory: each batch is worked on in {self.parts} parts from now on")
-        if isinstance(self.model, Propagation):
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), MOST_GRADIENT)
-        self.optimizer.step()
-        return loss.detach()
-
-    def _gradient(self, query: Query) -> Float[Tensor, ""]:
-        """The loss of a batch, whose gradient is then in the parameters."""
-        self.optimizer.zero_grad(set_to_none=True)
-        if self.gradient is not None:
-            return self.gradient(query, Noise(self.training.seed, self.state.step, self.device))
-        size = -(-len(query) // self.parts)
-        total = torch.zeros((), device=self.device)
-        for low in range(0, len(query), size):
-            part = query.part(slice(low, low + size)) if self.parts > 1 else query
-            loss = self.loss(part, Noise(self.training.seed, self.state.step, self.device))
-            share = loss * (len(part) / len(query)) if self.parts > 1 else loss
-            share.backward()  # type: ignore[no-untyped-call]
-            total = total + share.detach()
-        return total
+    def _step(self) -> Float[Tensor, ""]:
+        """Step down the gradient of the loss, in all processes."""
+        step, of_rate = self.state.step, rate(self._share()) * self.state.rate_left
+        self.processes.order(STEP, step, of_rate)
+        return self.steps.take(step, of_rate)
 
     def _look(self, loss: Float[Tensor, ""]) -> None:
         """Look at the loss, and at whether anything has gone wrong since the last look."""
@@ -276,8 +256,10 @@ class _Run:
             hint = Hint(text=f"try a lower learning_rate (it was {full}, and {now:.2g} in the end)")
             raise NonFiniteError(problem, found=loss, hint=hint)
         self.model.load_state_dict(state.best_weights or self.first)
-        self.optimizer = make_optimizer(self.model, self.training)
+        self.steps.begin_again()
         state.rate_left *= SETBACK
+        self.processes.order(BEGIN_AGAIN)
+        self.processes.hand_out(self.model.state_dict().values())
         best = "the best weights" if state.best_weights is not None else "the first weights"
         self._tell(note=f"{problem}: back to {best}, and on with a learning rate of {full * state.rate_left:.2g}")
 
@@ -305,7 +287,7 @@ class _Run:
         self.state.seconds = self.saved - self.started
         if self.hooks.checkpoint is not None:
             try:
-                self.hooks.checkpoint(self.state.captured(self.model, self.optimizer))
+                self.hooks.checkpoint(self.state.captured(self.model, self.steps.optimizer))
             except CheckpointError as error:  # a full disk, for one; the run can go on
                 if is_all_there_is:
                     raise

@@ -25,7 +25,7 @@ def gradient_function(
     """A quicker way than `loss_function` to a batch's loss and its gradient, where there is one."""
     if not isinstance(model, Propagation) or model.device.type == "cuda":
         return None
-    concealed = Concealed(graph)
+    concealed = Concealed.of(graph)
     return lambda query, noise: gradient_one_by_one(model, query, concealed, training, noise)
 
 
@@ -34,7 +34,7 @@ def loss_function(
 ) -> Callable[[Query, Noise], Float[Tensor, ""]]:
     """The loss of a batch of questions, each about a fact that is withheld."""
     if isinstance(model, Propagation):
-        concealed = Concealed(graph)
+        concealed = Concealed.of(graph)
         return lambda query, noise: propagation_loss(model, query, concealed, training, noise)
     return lambda query, noise: memory_loss(model, query, graph, training, noise)
 

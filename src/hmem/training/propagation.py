@@ -38,14 +38,22 @@ class Concealed:
         self.mirror[here.argsort()] = there.argsort()
         self.is_forward = role >= Q // 2
 
+    @classmethod
+    def of(cls, graph: FrozenIndex) -> "Concealed":
+        """That of a graph, made once."""
+        beside = graph.__dict__
+        kept = beside.get("concealed")
+        if not isinstance(kept, cls):
+            kept = beside["concealed"] = cls(graph)
+        return kept
+
     def from_questions(self, query: Query, training: TrainingConfig, noise: Noise) -> Links:
-        """The graph without the asked facts, and without what else is hidden."""
-        assert query.target is not None
-        links = self.links
+        """The graph without the asked facts of the whole batch, and without what else is hidden."""
+        links, batch = self.links, query if noise.batch is None else noise.batch
         hidden = torch.zeros(len(links.source), dtype=torch.bool, device=noise.device)
         if training.neighbor_dropout:
             hidden = self.dropped(training.neighbor_dropout, noise)
-        edge = self.asked(query, noise.unlinked(len(query), training.link_withholding or 0.0))
+        edge = self.asked(batch, noise.unlinked_of_batch(len(batch), training.link_withholding or 0.0))
         hidden[edge] = hidden[self.mirror[edge]] = True
         return links.without(hidden)
 
@@ -75,17 +83,19 @@ def propagation_loss(
 def gradient_one_by_one(
     network: Propagation, query: Query, concealed: Concealed, training: TrainingConfig, noise: Noise
 ) -> Float[Tensor, ""]:
-    """The loss, whose gradient is then in the parameters. Question by question, which is quickest on a CPU.
+    """What the questions add to the loss of their batch; the gradient is then in the parameters.
 
-    Each question sees the facts that the others ask for.
+    Question by question, which is quickest on a CPU. Each question sees the facts that the others ask for.
     """
     assert query.target is not None
     links = concealed.links
     if training.neighbor_dropout:
         links = links.without(concealed.dropped(training.neighbor_dropout, noise))
+    if network.computed is not None:
+        links.meetings  # noqa: B018  # made once, for all questions
     unlinked = noise.unlinked(len(query), training.link_withholding or 0.0)
     rows, others = other_answers(query, concealed.graph.lookup(query.entity))
-    total = torch.zeros(())
+    total, count = torch.zeros(()), len(query) if noise.batch is None else len(noise.batch)
     for place in range(len(query)):
         one = query.part(slice(place, place + 1))
         hidden = concealed.asked(one, unlinked[place : place + 1])
@@ -95,7 +105,7 @@ def gradient_one_by_one(
         scores = network.scores(one.entity, one.role, visible)
         scores = scores.index_fill(1, others[rows == place], -torch.inf)
         assert one.target is not None
-        loss = cross_entropy(scores, one.target) / len(query)
+        loss = cross_entropy(scores, one.target) / count
         loss.backward()  # type: ignore[no-untyped-call]
         total += loss.detach()
     return total

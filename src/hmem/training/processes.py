@@ -1,0 +1,267 @@
+"""Several processes that train one model, on one machine or more.
+
+The first process decides everything: when to validate, when to stop, how large a step is, what to do about a loss that
+is not a number. The others, its followers (`hmem.training.follower`), are told before each step. All have the same
+weights. Each answers its share of the questions of a batch, gradients are added up, and each takes the same step.
+
+That is one sum for each step, of one array: all gradients and the loss. PyTorch's DistributedDataParallel would begin
+the sum while gradients are still being computed, but it wants exactly one backward pass for each step in each process:
+here a process may have a pass for each question, none if there are fewer questions than processes, and another one if
+the first did not fit into its memory, which the others need not know of.
+
+The processes of a machine have one copy of the graph: it is written to a file once, which each maps into its memory.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from signal import Signals
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+import torch.distributed as dist
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.distributed import PrefixStore, Store  # type: ignore[attr-defined]  # named in its documentation
+
+from hmem.errors import ConfigError, ProcessError
+
+T = TypeVar("T")
+
+STEP, BEGIN_AGAIN, END = range(3)  # what followers are told to do
+PATIENCE = timedelta(minutes=30)  # with a process that gives no sign of life in the middle of a step
+WHILE_FIRST_IS_BUSY = timedelta(days=7)  # that followers wait for the next order: it validates, or saves
+PACKAGES = Path(__file__).parents[2]  # the folder that hmem is imported from
+
+
+class Order(NamedTuple):
+    """What the first process tells the others."""
+
+    kind: int
+    step: int = 0
+    rate: float = 0.0  # share of the full learning rate
+
+
+class Processes:
+    """The processes that train together; of this class just one, which has nothing to agree on."""
+
+    place, count = 0, 1
+
+    def share(self, questions: int) -> range:
+        """The questions of a batch that are asked here: of every `count`, one."""
+        return range(self.place, questions, self.count)
+
+    def map(self, made: T) -> T:
+        """What the first process has made, in every process; only its value counts."""
+        return made
+
+    def order(self, kind: int, step: int = 0, rate: float = 0.0) -> None:
+        """Tell the followers what to do next."""
+
+    def add_up(self, parameters: Iterable[nn.Parameter], loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """Add up the gradients of all processes, in each, and the loss."""
+        return loss
+
+    def hand_out(self, tensors: Iterable[Tensor]) -> None:
+        """Give every process the values that the first has."""
+
+
+ALONE = Processes()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Which of the processes this is, and where they meet. Names of the environment are those of torchrun."""
+
+    place: int
+    count: int
+    here: int  # among the processes of this machine
+    count_here: int
+    address: str
+    port: int
+    keeps_store: bool = False  # whether the store in which they meet is kept by this process
+    attempt: int = 0  # how often torchrun has started them anew
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Place | None":
+        """As torchrun or a first process says; None if there is just one process."""
+        count, place = int(environment.get("WORLD_SIZE", "1")), int(environment.get("RANK", "0"))
+        if count == 1 or "MASTER_ADDR" not in environment:
+            return None
+        return cls(
+            place=place,
+            count=count,
+            here=int(environment.get("LOCAL_RANK", place)),
+            count_here=int(environment.get("LOCAL_WORLD_SIZE", count)),
+            address=environment["MASTER_ADDR"],
+            port=int(environment["MASTER_PORT"]),
+            keeps_store=place == 0 and environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True",
+            attempt=int(environment.get("TORCHELASTIC_RESTART_COUNT", "0")),
+        )
+
+    @property
+    def prefix(self) -> str:
+        """Of the keys in the store, which torchrun keeps when it starts all processes anew."""
+        return f"hmem/{self.attempt}"
+
+    def environment(self) -> dict[str, str]:
+        """The same for a process to be started."""
+        return {
+            "RANK": str(self.place), "WORLD_SIZE": str(self.count), "LOCAL_RANK": str(self.here),
+            "LOCAL_WORLD_SIZE": str(self.count_here), "MASTER_ADDR": self.address, "MASTER_PORT": str(self.port),
+            "TORCHELASTIC_USE_AGENT_STORE": str(self.place != 0), "TORCHELASTIC_RESTART_COUNT": "0",
+        }  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Started:
+    """Followers that this process has started; they end with it, however it ends, since their standard input does."""
+
+    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)  # by their place
+
+    def start(self, place: Place, threads: int) -> None:
+        environment = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **place.environment()}
+        environment["OMP_NUM_THREADS"] = str(threads)
+        environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGES), *filter(None, [environment.get("PYTHONPATH")])])
+        command = [sys.executable, "-m", "hmem.training.follower"]
+        self.processes[place.place] = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def ended(self) -> dict[int, int]:
+        """The exit codes of those that have failed or were killed; one that leaves because others did has 0."""
+        codes = {place: process.poll() for place, process in self.processes.items()}
+        return {place: code for place, code in codes.items() if code}
+
+    def stop(self, seconds: float) -> None:
+        """Wait a while for them to leave, and end those that do not."""
+        until = time.monotonic() + seconds
+        for process in self.processes.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+class Together(Processes):
+    """Two or more processes."""
+
+    def __init__(self, place: Place, store: Store, backend: str, started: Started | None = None) -> None:
+        self.at, self.place, self.count = place, place.place, place.count
+        self.store, self.started = store, started or Started()
+        self.patience = PATIENCE if self.place == 0 else WHILE_FIRST_IS_BUSY
+        with self.answered():
+            dist.init_process_group(
+                backend,
+                store=PrefixStore("group", store),
+                rank=self.place,
+                world_size=self.count,
+                timeout=PATIENCE,
+            )
+            self.orders = dist.new_group(backend="gloo", timeout=self.patience)
+
+    def map(self, made: T) -> T:
+        with tempfile.TemporaryDirectory(prefix="hmem-") as folder:
+            file = Path(folder) / "shared"
+            if self.place == 0:
+                self._write(made, file)
+            files: list[Any] = [None] * self.count
+            with self.answered():
+                self._copy_to_other_machines(file)
+                dist.all_gather_object(files, file, group=self.orders)
+            found: T = torch.load(files[self.place - self.at.here], mmap=True, weights_only=False)
+            with self.answered():
+                dist.barrier(self.orders)
+        return found  # a file that is mapped stays as long as it is
+
+    def _write(self, made: object, file: Path) -> None:
+        try:
+            torch.save(made, file)
+        except (OSError, RuntimeError) as error:  # the latter where the disk is full
+            problem = f"the graph, which {self.count} processes share, could not be written there ({error})"
+            hint = "make room, or let TMPDIR name a folder that has it"
+            raise ProcessError(problem, path=file.parent.parent, hint=hint) from error
+
+    def _copy_to_other_machines(self, file: Path) -> None:
+        """The file of the first process, in the first process of each machine."""
+        places: list[Any] = [None] * self.count
+        dist.all_gather_object(places, self.at.here, group=self.orders)
+        leaders = [place for place, here in enumerate(places) if here == 0]
+        if len(leaders) == 1:
+            return
+        among = dist.new_group(leaders, backend="gloo", timeout=self.patience)
+        if self.at.here != 0:
+            return
+        size = torch.tensor([file.stat().st_size if self.place == 0 else 0])
+        dist.broadcast(size, 0, group=among)
+        if self.place != 0:
+            file.touch()
+        content = torch.from_file(str(file), shared=True, size=int(size), dtype=torch.uint8)
+        for piece in torch.split(content, 2**26):
+            dist.broadcast(piece, 0, group=among)
+
+    def order(self, kind: int, step: int = 0, rate: float = 0.0) -> None:
+        with self.answered():
+            dist.broadcast(torch.tensor([kind, step, rate], dtype=torch.float64), 0, group=self.orders)
+
+    def next_order(self) -> Order:
+        """What the first process says next, to its followers."""
+        told = torch.empty(3, dtype=torch.float64)
+        with self.answered():
+            dist.broadcast(told, 0, group=self.orders)
+        kind, step, rate = told.tolist()
+        return Order(int(kind), int(step), rate)
+
+    def add_up(self, parameters: Iterable[nn.Parameter], loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        learned = [each for each in parameters if each.requires_grad]
+        gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in learned]
+        flat = torch.cat([each.flatten() for each in (*gradients, loss)])
+        with self.answered():
+            dist.all_reduce(flat)
+        for parameter, gradient in zip(
+            learned, torch.split(flat[:-1], [each.numel() for each in learned]), strict=True
+        ):
+            parameter.grad = gradient.view_as(parameter)
+        return flat[-1]
+
+    def hand_out(self, tensors: Iterable[Tensor]) -> None:
+        with self.answered():
+            for each in tensors:
+                dist.broadcast(each, 0)
+
+    @contextmanager
+    def answered(self) -> Iterator[None]:
+        """A while in which the others have to answer; a `ProcessError` says which of them did not."""
+        try:
+            yield
+        except RuntimeError as error:  # as torch calls all that goes wrong between processes
+            raise ProcessError(self._what_happened(str(error))) from error
+
+    def _what_happened(self, reason: str) -> str:
+        for _ in range(20):  # the news may be slower than the end of the connection
+            for place in range(self.count):
+                with suppress(RuntimeError):
+                    if self.store.check([key := f"failed/{place}"]):
+                        return f"process {place} of {self.count} failed: {self.store.get(key).decode()}"
+            for place, code in self.started.ended().items():
+                how = f"was ended by {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+                return f"process {place} of {self.count} {how}"
+            time.sleep(0.1)
+        if "imed out" in reason:
+            return f"one of the {self.count} processes has not answered for {PATIENCE.total_seconds() / 60:g} minutes"
+        return f"one of the {self.count} processes has gone"
+
+    def failed(self, error: BaseException) -> None:
+        """Let the first process know why this one ends."""
+        text = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
+        with suppress(RuntimeError):
+            self.store.set(f"failed/{self.place}", " ".join(text.split())[:500])

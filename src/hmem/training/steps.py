@@ -1,0 +1,118 @@
+"""Steps down the gradient: a model, its optimizer, and what they need of the graph."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from hmem.config import Config
+from hmem.model.build import Network
+from hmem.model.index import FrozenIndex
+from hmem.model.propagation import Propagation
+from hmem.model.query import Noise, Query
+from hmem.training.batches import Batches
+from hmem.training.loss import gradient_function, loss_function
+from hmem.training.processes import ALONE, Processes
+from hmem.training.propagation import Concealed
+from hmem.training.start import make_optimizer
+from hmem.training.state import State
+
+MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
+
+
+@dataclass(kw_only=True)
+class Material:
+    """What every process of a training needs: it is made by the first, and shared with the others."""
+
+    config: Config
+    facts: Int[Tensor, "F 3"]
+    graph: FrozenIndex
+    model: Network  # with its first weights
+    state: State  # of a run that is resumed, its weights and moments
+
+    def prepared(self, device: torch.device) -> "Material":
+        """The same, with what every step on a CPU asks of the graph computed, so that it is shared too."""
+        if device.type != "cpu":
+            return self
+        if isinstance(self.model, Propagation):
+            links = Concealed.of(self.graph).links
+            for each in (links, links.meetings) if self.model.computed is not None else (links,):
+                each.bindings  # noqa: B018
+        elif self.model.paths is not None:
+            self.graph.keys  # noqa: B018
+        return self
+
+
+class Steps:
+    """Each step answers a batch of questions, of which this process has a share, and goes down the gradient of all."""
+
+    def __init__(
+        self, material: Material, device: torch.device, processes: Processes = ALONE,
+        told: Callable[[str], None] = lambda note: None,
+    ) -> None:  # fmt: skip
+        self.training, self.device = material.config.training, device
+        self.processes, self.told = processes, told
+        self.graph = material.graph.to(device)
+        self.model = material.model.to(device)
+        num_relations, size = self.model.num_relations, self.training.batch_size
+        self.batches = Batches(material.facts.to(device), num_relations, size, self.training.seed)
+        self.loss = loss_function(self.model, self.graph, self.training)
+        self.gradient = gradient_function(self.model, self.graph, self.training)
+        self.optimizer = make_optimizer(self.model, self.training)
+        if material.state.weights:
+            material.state.restore(self.model, self.optimizer)
+        self.parts = 1  # in which the questions are worked on, one after the other
+
+    def take(self, step: int, rate: float) -> Float[Tensor, ""]:
+        """One step, with a share of the full learning rate; returns the loss of the batch.
+
+        Where the questions do not fit into the memory of the device, they are worked on in parts.
+        """
+        self.model.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["full_rate"] * rate
+        batch = self.batches.at(step)
+        rows = self.processes.share(len(batch))
+        while True:
+            try:
+                loss = self._gradient(batch, rows, step)
+                break
+            except torch.OutOfMemoryError:
+                if 2 * self.parts > len(rows):
+                    raise
+            self.parts *= 2
+            self.told(f"out of memory: each batch is worked on in {self.parts} parts from now on")
+        loss = self.processes.add_up(self.model.parameters(), loss)
+        if isinstance(self.model, Propagation):
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), MOST_GRADIENT)
+        self.optimizer.step()
+        return loss.detach()
+
+    def begin_again(self) -> None:
+        """Go on as if the weights were the first."""
+        self.optimizer = make_optimizer(self.model, self.training)
+
+    def _gradient(self, batch: Query, rows: range, step: int) -> Float[Tensor, ""]:
+        """What these questions add to the loss of the batch; the gradient is then in the parameters."""
+        self.optimizer.zero_grad(set_to_none=True)
+        total = torch.zeros((), device=self.device)
+        size = -(-len(rows) // self.parts) if self.gradient is None else len(rows)
+        for low in range(0, len(rows), max(1, size)):
+            these = as_slice(rows[low : low + size])
+            part, noise = batch.part(these), Noise(self.training.seed, step, self.device, batch, these)
+            total = total + self._learn(part, noise, len(part) / len(batch))
+        return total
+
+    def _learn(self, part: Query, noise: Noise, weight: float) -> Float[Tensor, ""]:
+        if self.gradient is not None:
+            return self.gradient(part, noise)
+        loss = self.loss(part, noise)
+        share = loss if weight == 1 else loss * weight
+        share.backward()  # type: ignore[no-untyped-call]
+        return share.detach()
+
+
+def as_slice(rows: range) -> slice:
+    return slice(rows.start, rows.stop, rows.step)
