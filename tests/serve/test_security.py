@@ -21,7 +21,19 @@ def test_names_of_this_machine_are_ours(api: "TestClient", host: str) -> None:
     assert api.get("/health", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "[::2]"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:80",
+        "",
+        "[::2]",
+        "127.0.0.1:8@evil",
+        "[::1]evil",
+        "[::1",
+    ],
+)
 def test_another_name_that_points_here_is_refused(api: "TestClient", host: str) -> None:
     for method, path in (("GET", "/graph"), ("GET", "/"), ("GET", "/health"), ("POST", "/predict")):
         assert code_of(api.request(method, path, headers={"host": host}, json=DOG)) == (403, "forbidden")
@@ -42,7 +54,14 @@ def test_elsewhere_any_name_will_do_unless_some_are_given(serve: Serve, zoo: Pat
 
 @pytest.mark.parametrize(
     ("host", "name"),
-    [("a.example:80", "a.example"), ("A.example.", "a.example"), ("[::1]:8", "::1"), ("[::1", "::1"), ("", "")],
+    [
+        ("a.example:80", "a.example"),
+        ("A.example.", "a.example"),
+        ("[::1]:8", "::1"),
+        ("[::1", ""),
+        ("", ""),
+        ("a:8@b", ""),
+    ],
 )
 def test_the_name_in_a_host_header(host: str, name: str) -> None:
     assert host_name(host) == name

@@ -9,6 +9,7 @@
 
 import asyncio
 import logging
+import re
 import time
 from urllib.parse import urlsplit
 
@@ -30,6 +31,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "DELETE", "PUT", "PATCH")  # that are counted by name
+
+HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^:@/\[\]\s]*))(?::[0-9]*)?")
 
 logger = logging.getLogger("hmem.serve")
 
@@ -138,10 +141,9 @@ def check_origin(path: str, headers: Headers) -> None:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without port and brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].rstrip(".").lower()
+    """The name in a Host header, without port and brackets; nothing where there is more than a name and a port."""
+    found = HOST.fullmatch(host)
+    return "" if found is None else (found["address"] or found["name"]).rstrip(".").lower()
 
 
 def _too_long() -> ApiError:
