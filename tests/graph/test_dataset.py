@@ -276,3 +276,11 @@ def test_a_split_on_the_spot_keeps_all_names_in_train(rows: list[Row], has_valid
     assert {relation for _, relation, _ in kept} == {relation for _, relation, _ in rows}
     told = f"{len(dataset.test)} for test taken from train" if len(dataset.test) else "too few facts to take any"
     assert told in dataset.notes[0]
+
+
+def test_what_a_model_inferred_is_not_learned_from() -> None:
+    table = pa.table({"head": ["a", "b"], "relation": ["r", "r"], "tail": ["b", "c"], "inferred_by": [None, "base"]})
+    dataset = load_tables("mixed", {"train": table, "valid": table.slice(0, 0), "test": table.slice(0, 0)})
+    assert dataset.vocab.entities.to_list() == ["a", "b"]
+    with pytest.raises(DataError, match="found only such as a model inferred"):
+        load_tables("inferred", {"train": table.slice(1)})

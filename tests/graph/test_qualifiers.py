@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hmem.errors import DataError
-from hmem.graph.qualifiers import TYPES, Qualifiers, read_column
+from hmem.graph.qualifiers import TYPES, Qualifiers, evidence_of, read_column
 
 MAY = date(2019, 5, 1)
 
@@ -77,6 +77,14 @@ def test_what_is_wrong_is_named_with_its_row(given: dict[str, object], reason: s
 def test_a_single_fact_needs_no_number() -> None:
     with pytest.raises(DataError, match=r"^it ends on 2018-12-31, before it begins on 2019-01-01$"):
         Qualifiers.of(1, valid_from=2019, valid_until=2018)
+
+
+def test_only_asserted_facts_with_some_confidence_are_evidence() -> None:
+    table = pa.table(
+        {"head": list("abcd"), "confidence": [None, 0.0, 0.5, 1.0], "inferred_by": [None, None, None, "base"]}
+    )
+    assert evidence_of(table).column("head").to_pylist() == ["a", "c"]
+    assert evidence_of(table.select(["head"])).num_rows == 4
 
 
 def test_what_says_nothing_is_no_column() -> None:

@@ -206,3 +206,12 @@ def test_any_base_comes_back(format: str) -> None:
                 assert there_and_back(store, Path(folder), format) == state(store)
 
     law()
+
+
+def test_tsv_holds_only_what_is_evidence(tmp_path: Path) -> None:
+    with made(tmp_path) as store:
+        store.add([("a", "r", "b"), ("a", "r", "c")], confidence=[None, 0.0])
+        store.add([("a", "r", "tab\t")], inferred_by="base", probability=0.5)
+        assert export(store, tmp_path / "a.tsv", "tsv", overwrite=False) == 1
+        assert (tmp_path / "a.tsv").read_text() == "a\tr\tb\n"
+        assert export(store, tmp_path / "a.csv", "csv", overwrite=False) == 3

@@ -18,6 +18,7 @@ from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.intern import intern
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.qualifiers import evidence_of
 from hmem.graph.readers.files import missing
 from hmem.graph.readers.lines import Lines, open_text
 from hmem.graph.readers.rdf_descriptions import without_literals
@@ -132,7 +133,10 @@ def load_tables(
     vocab, duplicates, left_out, parts, qualifiers = Vocabulary(), 0, 0, {}, {}
     for split in STEMS:
         if split in tables:
-            facts, literals = without_literals(tables[split])
+            counted = evidence_of(tables[split])
+            if tables[split].num_rows and not counted.num_rows:
+                raise DataError(f"{name}: expected facts to learn from, found only such as a model inferred")
+            facts, literals = without_literals(counted)
             if not len(facts) and literals:
                 raise DataError(f"{name}: expected facts between entities, found only values of entities")
             interned = intern(facts, vocab)

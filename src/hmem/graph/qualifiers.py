@@ -82,6 +82,18 @@ class Qualifiers:
         return values
 
 
+def evidence_of(table: pa.Table) -> pa.Table:
+    """The facts of a table that speak for others: not what a model inferred, nor what has the confidence 0."""
+    for name in ("inferred_by", "confidence"):
+        if name in table.column_names:
+            column = table.column(name)
+            if name == "inferred_by":
+                table = table.filter(column.is_null())
+            elif pa.types.is_floating(column.type):
+                table = table.filter(pc.fill_null(pc.greater(column, 0), True))
+    return table
+
+
 def read_column(name: str, given: object, count: int) -> pa.Array:
     """A qualifier of so many facts as a column of its type, from one value for all, a sequence or a column."""
     if isinstance(given, pa.Array | pa.ChunkedArray):

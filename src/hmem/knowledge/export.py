@@ -19,6 +19,7 @@ from hmem.graph.readers.neo4j import NODES_FILE, RELATIONSHIPS_FILE
 from hmem.graph.readers.rdf import RDF_FORMATS
 from hmem.knowledge import graphml, neo4j
 from hmem.knowledge.rdf import triples
+from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.store import Store
 from hmem.sqlite_files import refuse_to_replace, replacing
 
@@ -43,14 +44,16 @@ def format_of(target: str, format: str | None = None) -> str:
 def export(store: Store, target: str | os.PathLike[str], format: str, as_of: Moment = None, *, overwrite: bool) -> int:
     """Write what a base holds, and return how many facts these are. A file appears whole or not at all.
 
-    TSV has no heading and only the facts, CSV and Parquet also what qualifies them; the others have everything.
-    `train.tsv.gz`, `.bz2` and `.zst` are compressed; of Neo4j's two files `target` is the folder.
+    TSV has no heading and only the facts that are evidence, CSV and Parquet also what qualifies them; the others have
+    everything. `train.tsv.gz`, `.bz2` and `.zst` are compressed; of Neo4j's two files `target` is the folder.
     """
     moment = store.moment if as_of is None else as_of  # whatever is written meanwhile
     path = Path(target).expanduser()
     files: dict[Path, Callable[[File], None]] = {path: partial(write_to, store, format, moment)}
     if format == "tsv":
-        refuse_tabs(store.table(moment), "CSV and Parquet can hold it")  # before it is said that a file is in the way
+        refuse_tabs(
+            store.table(moment, evidence=Evidence()), "CSV and Parquet can hold it"
+        )  # before it is said that a file is in the way
     if format == "neo4j":
         if path.exists() and not path.is_dir():
             raise DataError("{path} is a file; neo4j is two files in a folder", path=path)
@@ -62,7 +65,7 @@ def export(store: Store, target: str | os.PathLike[str], format: str, as_of: Mom
         path.mkdir(parents=True, exist_ok=True)
     for each, produce in files.items():
         _write_file(each, produce)
-    return len(store.triples(moment))
+    return len(store.triples(moment, evidence=Evidence() if format == "tsv" else None))
 
 
 def write_to(store: Store, format: str, as_of: Moment, file: File) -> None:
@@ -73,7 +76,8 @@ def write_to(store: Store, format: str, as_of: Moment, file: File) -> None:
         case "neo4j":
             raise ConfigError("neo4j is two files in a folder; name the folder")
         case "tsv" | "csv" | "parquet":
-            write_table(store.table(as_of, qualified=format != "tsv"), file, format)
+            evidence = Evidence() if format == "tsv" else None  # it could not say that a fact is none
+            write_table(store.table(as_of, qualified=format != "tsv", evidence=evidence), file, format)
         case _:
             oxigraph = import_pyoxigraph("RDF files need")
             made = triples(store, oxigraph, as_of=as_of, triple_terms=format != "jsonld")
