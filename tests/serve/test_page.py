@@ -878,9 +878,28 @@ def test_names_are_text(visit: Visit, tmp_path: Path, name: str) -> None:
 # How it looks
 
 
-@pytest.mark.parametrize("view", [{}, {"entity": "canine.n.02"}, {**ASKED, "answer": "fox.n.01"}, {"entity": "woolf"}])
-def test_a_narrow_screen_needs_no_scrolling_sideways(visit: Visit, view: dict[str, str]) -> None:
-    page = visit([*TOY_FACTS, ("x" * 400, "hypernym", "canine.n.02"), ("canine.n.02", "r" * 300, "dog.n.01")])
+@pytest.mark.parametrize(
+    "view",
+    [
+        {},
+        {"entity": "canine.n.02"},
+        {**ASKED, "answer": "fox.n.01"},
+        {**ASKED, "at": "2019-03-01"},
+        {"entity": "woolf"},
+        {"entity": "L" * 200},
+        {"kind": "k" * 100},
+    ],
+)
+def test_a_narrow_screen_needs_no_scrolling_sideways(visit: Visit, tmp_path: Path, view: dict[str, str]) -> None:
+    long = {"label": "L" * 200, "kind": "k" * 100, "description": "d" * 500, "aliases": ("a" * 200,)}
+    said = [Description(id=name, **long) for name in ("canine.n.02", "fox.n.01")]  # type: ignore[arg-type]
+    facts: list[Names3] = [("x" * 400, "hypernym", "canine.n.02"), ("canine.n.02", "r" * 300, "dog.n.01")]
+    page = visit([*TOY_FACTS, *facts], entities=said)
+    with facts_by(tmp_path) as kb:
+        kb.add("canine.n.02", "hyponym", "fox.n.01", valid_from="2021-06-01")
+        kb.add("puppy.n.01", "hypernym", "canine.n.02", valid_from="2019-03-01")
+        kb.add_many([("i" * 300, "hypernym", "canine.n.02")], inferred_by="m" * 100, probability=0.5)
+        kb.store.values.set_all([("canine.n.02", "p" * 200, Value(text="v" * 300, unit="u" * 100))])
     page.look_through(NARROW)
     page.open(**view)
     page.one("#name, #welcome h1")

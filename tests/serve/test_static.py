@@ -10,6 +10,7 @@ from hmem.serve.page import STATIC
 SCRIPTS = sorted(STATIC.glob("*.js"))
 FILES = sorted(path for path in STATIC.iterdir() if path.is_file())
 LONGEST = 120
+COLOR = re.compile(r"(--\w+|look-\d)(?: \{ --kind)?: light-dark\((#\w{6}), (#\w{6})\)")
 
 # Ways for text to become markup or code.
 DANGEROUS = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval(", "new Function"]
@@ -59,3 +60,32 @@ def test_a_script_says_what_it_is_for(path: Path) -> None:
     assert lines[0].startswith("// ")
     assert [line for line in lines if len(line) > LONGEST] == []
     assert len(lines) <= 300
+
+
+def contrast(one: str, other: str) -> float:
+    """Between two colors such as #14202c, as the WCAG define it: from 1 to 21."""
+
+    def luminance(color: str) -> float:
+        parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_colors_have_enough_contrast(theme: int) -> None:
+    """4.5 for what is read, 3 for edges; on paper and on what lies above it."""
+    css = "".join((STATIC / name).read_text("utf-8") for name in ("style.css", "parts.css"))
+    color = {name: (light, dark)[theme] for name, light, dark in COLOR.findall(css)}
+    kinds = [name for name in color if name.startswith("look-")]
+    assert len(kinds) == 8
+    least = dict.fromkeys(("--ink", "--soft", "--mark", "--stored", *kinds), 4.5) | {
+        "--edge": 3,
+        "--line": 3,
+        "--bar": 3,
+    }
+    for name, wanted in least.items():
+        for behind in ("--paper", "--leaf"):
+            assert contrast(color[name], color[behind]) >= wanted, (name, behind)

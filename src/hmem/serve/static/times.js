@@ -118,13 +118,14 @@ export class Times {
     const heldAt = ({ at }) => this.facts.filter((fact) => holds(fact, at)).length;
     const many = [...this.stops.map(heldAt), this.facts.length];
     const top = Math.max(...many, 1);
+    const last = many.length - 1;
+    const width = Math.min(0.64, 0.03 * last); // the outermost bars stand over the ends of the slider
     const bars = many.map((each, place) => svg("rect", {
-      x: place - 0.32, width: 0.64, y: HEIGHT * (1 - each / top), height: Math.max(1, (HEIGHT * each) / top),
+      x: place - width / 2, width, y: HEIGHT * (1 - each / top), height: Math.max(1, (HEIGHT * each) / top),
       class: place === this.place ? "here" : place < this.place ? "past" : "",
     }));
-    this.curve.setAttribute("viewBox", `-0.5 0 ${many.length} ${HEIGHT}`);
+    this.curve.setAttribute("viewBox", `0 0 ${last} ${HEIGHT}`);
     this.curve.replaceChildren(...bars);
-    this.root.style.setProperty("--stops", many.length);
   }
 
   async go(place) {
