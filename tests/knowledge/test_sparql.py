@@ -152,21 +152,24 @@ def test_a_query_that_takes_all_memory_is_ended(path: Path) -> None:
         engine.query(f"SELECT * {{ {CROSS} }} ORDER BY ?a1", seconds=600.0)
 
 
-def test_queries_run_beside_each_other(engine: Sparql) -> None:
-    ended: list[str] = []
+def test_queries_run_beside_each_other_and_end_with_the_engine(path: Path) -> None:
+    ended, own = threading.Event(), Sparql(path)
 
     def never_ends() -> None:
-        with pytest.raises(QueryLimitError):
-            engine.query(f"SELECT (COUNT(*) AS ?n) {{ {CROSS} }}", seconds=2.0)
-        ended.append("long")
+        with pytest.raises(StoreError):  # it is closed, or its process has ended before it was asked
+            own.query(f"SELECT (COUNT(*) AS ?n) {{ {CROSS} }}", seconds=600.0)
+        ended.set()
 
-    engine.query("ASK {}")  # the facts are read
-    thread = threading.Thread(target=never_ends)
-    thread.start()
-    engine.query("ASK {}")
-    ended.append("short")
+    with own:
+        assert own.query("ASK {}").boolean
+        thread = threading.Thread(target=never_ends)
+        thread.start()
+        assert own.query("ASK {}").boolean
+        assert not ended.is_set()
     thread.join()
-    assert ended == ["short", "long"]
+    assert ended.is_set()
+    with pytest.raises(StoreError, match="is closed; open it again"):
+        own.query("ASK {}")
 
 
 def test_what_was_written_is_found_by_the_next_query(tmp_path: Path) -> None:
@@ -200,6 +203,20 @@ def test_a_closed_engine_leaves_no_process(path: Path) -> None:
     process = engine._worker._process
     engine.close()
     assert process.returncode is not None
+
+
+def test_a_process_that_was_ended_is_made_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Sparql(path) as engine:
+        engine.query("ASK {}")
+        worker = engine._worker
+        assert worker is not None
+        worker._process.kill()
+        worker._process.wait()
+        with monkeypatch.context() as patched:
+            patched.setattr(type(worker), "has_ended", lambda self: False)  # it ends at this very moment
+            with pytest.raises(StoreError, match="the process that answers SPARQL has ended; ask again"):
+                engine.query("ASK {}")
+        assert engine.query("ASK {}").boolean
 
 
 def test_solutions_without_rows() -> None:

@@ -78,7 +78,7 @@ def test_bad_requests(api: "TestClient") -> None:
 
 
 def test_a_query_without_end_is_ended_and_holds_up_nothing(zoo: "Path", serve: Serve) -> None:
-    api = serve(zoo, timeout=1.0)
+    api = serve(zoo, timeout=2.0)
     assert api.get("/sparql", params={"query": ASK}).status_code in (200, 503)  # the facts may take as long to be read
     answer = api.get("/sparql", params={"query": f"SELECT (COUNT(*) AS ?n) {{ {CROSS} }}"})
     assert answer.status_code == 503

@@ -98,11 +98,14 @@ class Sparql:
             raise ConfigError("SPARQL needs a system that can end a query, such as Linux or macOS")
         self.path = Path(path).absolute()
         self.memory = memory  # bytes that a query may take beside the facts
-        self._lock = threading.Lock()  # guards the next line
+        self._lock = threading.Lock()  # guards the next two
         self._worker: _Worker | None = None
+        self._is_closed = False
 
     def close(self) -> None:
+        """End the process, with all queries that it is answering."""
         with self._lock:
+            self._is_closed = True
             if self._worker is not None:
                 self._worker.close()
             self._worker = None
@@ -120,20 +123,30 @@ class Sparql:
         more than `seconds` after the facts are read, or too much memory, a QueryLimitError.
         """
         check(text)
-        with self._asked() as asked, asked.makefile("rwb") as stream:
-            request = {"query": text, "seconds": seconds, "memory": self.memory, "limit": limit}
-            stream.write(json.dumps(request).encode() + b"\n")
-            stream.flush()
-            _told(_line(stream))  # the facts are read, and the time begins
-            began = time.monotonic()
-            asked.settimeout(seconds + GRACE)
-            return _solutions(stream, seconds, began)
+        request = {"query": text, "seconds": seconds, "memory": self.memory, "limit": limit}
+        try:
+            with self._asked() as asked, asked.makefile("rb") as stream:
+                asked.sendall(json.dumps(request).encode() + b"\n")
+                _told(_line(stream))  # the facts are read, and the time begins
+                began = time.monotonic()
+                asked.settimeout(seconds + GRACE)
+                return _solutions(stream, seconds, began)
+        except (ConnectionError, QueryLimitError, StoreError) as error:
+            self._refuse_if_closed()
+            if isinstance(error, ConnectionError):
+                raise _ended() from None
+            raise
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise StoreError("{path} is closed; open it again", path=self.path)
 
     def _asked(self) -> socket.socket:
         """One end of a new connection to the worker, which has the other."""
         ours, theirs = socket.socketpair()
         try:
             with theirs, self._lock:
+                self._refuse_if_closed()
                 if self._worker is None or self._worker.has_ended():
                     self._worker = _Worker(self.path)
                 self._worker.send(theirs)
@@ -208,11 +221,18 @@ def _solutions(stream: io.BufferedIOBase, seconds: float, began: float) -> Solut
 
 
 def _line(stream: io.BufferedIOBase) -> dict[str, Any]:
-    line = stream.readline()
+    try:
+        line = stream.readline()
+    except ConnectionError:
+        line = b""
     if not line.endswith(b"\n"):
-        raise StoreError("the process that answers SPARQL has ended")
+        raise _ended()
     found: dict[str, Any] = json.loads(line)
     return found
+
+
+def _ended() -> StoreError:
+    return StoreError("the process that answers SPARQL has ended; ask again")
 
 
 def _told(line: dict[str, Any]) -> dict[str, Any]:
