@@ -133,3 +133,22 @@ def test_values_come_with_tables_and_facts(named: Path, command: Command) -> Non
     ]
     made = command("kb", "create", "b.kb", "--facts", "legs.tsv", "--values", "legs")
     assert "values          1" in made.out
+
+
+def test_a_property_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"p{each}\tworks as\tjob{each % 2}\np{each}\tP1\t{1000 + 9000 * (each % 2) + each}\n" for each in range(40)]
+    Path("facts.tsv").write_text("".join(rows) + "new\tworks as\tjob1\n", encoding="utf-8")
+    command("kb", "create", "a.kb", "--facts", "facts.tsv", "--values", "P1")
+    Path("names.tsv").write_text("P1\tpay\n", encoding="utf-8")
+    command("entities", "import", "a.kb", "names.tsv")
+    code, out, err = command("predict", "a.kb", "new", "pay")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].startswith("new pay ≈ 10,000, with 80% between ")
+    assert lines[1].startswith("the median of all that have one is ")
+    assert any(line.startswith(" new works as job1 ") and "+" in line for line in lines)
+    assert "of the 40 known values on average" in err
+    found = json.loads(command("predict", "a.kb", "p1", "P1", "--json", "-").out)
+    assert (found["by_facts"], found["known"], found["stored"]) == (True, 39, ["10001"])
+    assert command("predict", "a.kb", "new", "salary").code == 1

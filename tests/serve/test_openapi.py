@@ -42,6 +42,7 @@ OPERATIONS = [
     ("GET", "/values"),
     ("POST", "/values"),
     ("GET", "/properties"),
+    ("GET", "/estimate"),
     ("POST", "/predict"),
     ("POST", "/score"),
     ("POST", "/missing"),

@@ -66,3 +66,21 @@ def test_what_is_unknown_or_malformed_is_refused(valued: "TestClient") -> None:
     assert valued.post("/values", json={"values": [{**LEGS, "value": 4}]}).status_code == 422
     assert valued.post("/values", json={"values": []}).status_code == 422
     assert valued.post("/values", json={"values": [{**LEGS, "text": "a\0"}]}).status_code == 422
+
+
+def test_a_value_can_be_asked_for(valued: "TestClient") -> None:
+    few = valued.get("/estimate", params={"entity": "wolf.n.01", "property": "legs"})
+    assert (few.status_code, few.json()["error"]["code"]) == (422, "invalid")
+    names = [each["name"] for each in valued.get("/entities", params={"limit": 100}).json()["entities"]]
+    many = [names[each % len(names)] for each in range(25)]
+    facts = [{"head": f"n{each}", "relation": "hypernym", "tail": many[each % 3]} for each in range(25)]
+    valued.post("/facts", json={"facts": facts})
+    ages = [
+        {"entity": f"n{each}", "property": "age", "text": str(each % 3), "datatype": "xsd:integer"}
+        for each in range(25)
+    ]
+    valued.post("/values", json={"values": ages})
+    found = valued.get("/estimate", params={"entity": "n1", "property": "age"}).json()
+    assert (found["entity"], found["known"], found["stored"], found["family"]) == ("n1", 24, ["1"], "number")
+    assert int(found["low"]) <= int(found["median"]) <= int(found["high"])
+    assert valued.get("/estimate", params={"entity": "n1", "property": "weight"}).status_code == 404

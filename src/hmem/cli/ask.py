@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hmem.knowledge.base import KnowledgeBase
     from hmem.knowledge.explanation import Reason, Reasons
     from hmem.knowledge.results import Predictions
+    from hmem.knowledge.value_estimate import Estimate
 
 LINES = 10  # of an explanation; the others are summed up
 NEGLIGIBLE = 0.001  # of the largest contribution
@@ -41,9 +42,13 @@ def predict(
     json_path: options.AnswerJson = None,
 ) -> None:
     """What is likely but not stored: the tails of (ENTITY, RELATION, ?), or with --direction head the heads of
-    (?, RELATION, ENTITY)."""
+    (?, RELATION, ENTITY). Where RELATION is a property of numbers or dates: its median, and where four in five are."""
     direction = _chosen(direction, old_tail)
-    with opened(kb, device, with_inferred=with_inferred) as (base, find):
+    is_value = is_property(kb, relation)
+    with opened(kb, device, for_likely=not is_value, with_inferred=with_inferred) as (base, find):
+        if is_value:
+            show_estimate(base.estimate(find.entity(entity), relation, at=at), find, _then(at), json_path)
+            return
         entity, relation = find.entity(entity), find.relation(relation)
         found = base.predict(entity, relation, k, direction=direction, new_only=not everything, at=at)
         warn_if_outgrown(base, entity, at)
@@ -218,6 +223,52 @@ def warn_if_outgrown(base: "KnowledgeBase", entity: str, at: str | None = None) 
             f"its answers have no probability and may be wrong. Training anew helps: "
             f"hmem train --from {base.path} --out DIR"
         )
+
+
+def is_property(kb: Path, name: str) -> bool:
+    """Whether a name is that of a property and of no relation."""
+    from hmem.cli import transfer
+
+    with transfer.open_store(kb, read_only=True) as store:
+        return store.naming.get("relation", name) is None and store.naming.get("property", name) is not None
+
+
+def show_estimate(found: "Estimate", find: Finder, then: str, json_path: str | None) -> None:
+    """A median with its interval, what it is beside the median of the kind, and which facts move it."""
+    from dataclasses import asdict
+
+    if output.written(json_path, asdict(found)):
+        return
+    labels = find.store.naming.called_by("property", [found.property])
+    name = output.cell(labels.get(found.property, found.property))
+    unit = "" if found.unit is None else f" {found.unit}"
+    median, low, high, usual = (
+        rounded(each, found.family) for each in (found.median, found.low, found.high, found.kind_median)
+    )
+    kind = "all that have one" if found.kind is None else f"all of the kind {output.one_line(found.kind)}"
+    about = f"{find.labelled(found.entity)} {name}{then}"
+    output.say(f"{about} ≈ {median}{unit}, with 80% between {low} and {high}{unit}")
+    output.say(f"the median of {kind} is {usual}{unit}")
+    if found.because:
+        table = output.table(["because of"], ["moves it by"])
+        for fact, step in found.because:
+            words = find.store.naming.labels_of([fact]).fact(*fact)
+            table.add_row(" ".join(map(output.cell, words)), f"{step:+.0%}")
+        output.show(table)
+    off, usually = output.percent(found.error), output.percent(found.kind_error)
+    if found.by_facts:
+        output.note(f"Off by {off} of the {found.known:,} known values on average, that median by {usually}.")
+    else:
+        output.note(
+            f"The facts say no more than that median, which is off by {usually} of {found.known:,} known values."
+        )
+    if found.stored:
+        output.note(f"Stored, and left out here: {', '.join(map(output.cell, found.stored))}.")
+
+
+def rounded(text: str, family: str) -> str:
+    """A number to two digits, for reading; a date as it is."""
+    return f"{float(f'{float(text):.2g}'):,.12g}" if family == "number" else text
 
 
 def show_predictions(found: "Predictions", title: str, columns: Sequence[str], *, stored: bool) -> None:

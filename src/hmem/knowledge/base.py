@@ -55,6 +55,7 @@ from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Store
 from hmem.knowledge.store.validation import check_facts, check_name
+from hmem.knowledge.value_estimate import Estimate
 from hmem.model.checkpoint import Model, load, model_folder
 from hmem.runs.device import resolve_device
 
@@ -375,7 +376,7 @@ class KnowledgeBase:
             try:
                 yield session
             except UnknownNameError as error:
-                if suggest and error.option is not None and isinstance(error.found, str):
+                if suggest and error.option in ("entity", "relation") and isinstance(error.found, str):
                     live = session.live
                     kind: Kind = "entity" if error.option == "entity" else "relation"
                     names = live.entities.names if kind == "entity" else live.relations.names
@@ -474,6 +475,15 @@ class KnowledgeBase:
         raise ConfigError(
             f"predict_target fills in one of three: give two of head={head!r}, relation={relation!r}, tail={tail!r}"
         )
+
+    def estimate(self, entity: str, property: str, *, at: Day | Stretch | None = None) -> Estimate:
+        """What a property of an entity probably is: a median and an interval that four in five values are in.
+
+        By the facts that the entity shares with others whose value is known, or else the median of its kind; the
+        answer says which. A value that is stored is withheld.
+        """
+        with self.session(at=at) as session:
+            return session.estimate(entity, property)
 
     def has_outgrown(self, entity: str, *, at: Day | None = None) -> bool:
         """Whether it is so much larger than anything was in training that its answers have no probability."""

@@ -43,6 +43,7 @@ from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
+from hmem.knowledge.value_estimate import Estimate, Estimator
 from hmem.model.checkpoint import Model
 
 
@@ -80,6 +81,7 @@ class Session:
             self.predictor = Predictor(saved.model, self.live, counting=1.0, weights_of=self._weights_of)
         else:
             self.predictor = Predictor(saved.model, self.live, counting=saved.config.training.counting or 0.0)
+        self._estimators: dict[str, Estimator] = {}  # by property, of the moment when they were asked
         self._is_implicit = saved.model.is_implicit
         calibration = saved.metrics.get("calibration")
         self._calibration = None if calibration is None else Calibration.from_dict(calibration)
@@ -245,6 +247,14 @@ class Session:
     def memory_weights(self, entity: str, relation: str, direction: str) -> dict[Names3, float]:
         """How strongly each fact of an entity stands in its memory when the relation is asked for."""
         return memory_weights(self.predictor, self.entity(entity), self.role(relation, direction))
+
+    def estimate(self, entity: str, property: str) -> Estimate:
+        """What a property of an entity probably is; a value that is stored is withheld."""
+        name = self.live.store.naming.find("property", property)
+        estimator = self._estimators.get(name)
+        if estimator is None or estimator.moment != self.live.moment:
+            estimator = self._estimators[name] = Estimator(self.predictor, name)
+        return estimator.estimate(self.entity(entity))
 
     def has_outgrown(self, entity: int) -> bool:
         """Whether it has so many more facts of a kind than any had in training that no probability can be given."""

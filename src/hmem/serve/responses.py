@@ -338,6 +338,30 @@ class PropertiesOut(Out):
     properties: Annotated[list[PropertyOut], Field(description="In the order in which they came.")]
 
 
+class ShiftOut(Out):
+    fact: Annotated[list[str], Field(description="Head, relation and tail; a value in the words of its bucket.")]
+    step: Annotated[float, Field(description="By which share of the known values it moves the median up.")]
+
+
+class EstimateOut(Out):
+    entity: str
+    property: str
+    median: Annotated[str, Field(description="As it would be written.")]
+    low: Annotated[str, Field(description="Four in five values are from here")]
+    high: Annotated[str, Field(description="to here.")]
+    family: Annotated[str, Field(description="number or date.")]
+    unit: str | None
+    by_facts: Annotated[bool, Field(description="Whether the facts say more than the kind, whose median it is if not.")]
+    kind: Annotated[str | None, Field(description="Whose median is told; null for all that have a value.")]
+    kind_median: str
+    known: Annotated[int, Field(description="Values that were learned from.")]
+    error: Annotated[float, Field(description="The mean share of known values between it and one that was withheld.")]
+    kind_error: Annotated[float, Field(description="The same of the median of the kind.")]
+    covered: Annotated[float, Field(description="How many of the withheld values are in their intervals.")]
+    because: list[ShiftOut]
+    stored: Annotated[list[str], Field(description="What is stored, which was left out.")]
+
+
 class StatedOut(Out):
     moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
     added: int

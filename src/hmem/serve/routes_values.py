@@ -1,5 +1,6 @@
 """Values: the numbers, dates, booleans and texts that are said of entities."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -9,7 +10,7 @@ from hmem.graph.values import Said, Value
 from hmem.knowledge.store.records import StoredValue
 from hmem.serve.context import BRIEF, Limit, TheService, failures
 from hmem.serve.requests import ValuesIn
-from hmem.serve.responses import PropertiesOut, PropertyOut, StatedOut, ValuesOut
+from hmem.serve.responses import EstimateOut, PropertiesOut, PropertyOut, StatedOut, ValuesOut
 from hmem.serve.routes_facts import check_write, parse_time
 
 router = APIRouter(tags=["graph"])
@@ -35,6 +36,18 @@ async def list_values(
         return ValuesOut.model_validate({"entity": entity, "values": said, "more": len(found) > limit})
 
     return await service.read(look)
+
+
+@router.get("/estimate", responses=failures("unknown_name", "not_trained", "no_facts"))
+async def estimate_value(
+    service: TheService,
+    name: Annotated[str, Query(alias="entity", min_length=1, description="By its id, its label or an alias.")],
+    property_: Annotated[str, Query(alias="property", min_length=1)],
+) -> EstimateOut:
+    """What a property of an entity probably is: a median, and where four in five are. A stored value is left out."""
+    found = await service.ask(lambda now: now.estimate(name, property_))
+    because = [{"fact": list(fact), "step": step} for fact, step in found.because]
+    return EstimateOut.model_validate({**asdict(found), "because": because})
 
 
 @router.get("/properties", **BRIEF, responses=failures())

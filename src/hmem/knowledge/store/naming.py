@@ -88,6 +88,11 @@ class Naming:
         with self._connection.reading() as db:
             return texts.kinds(db)
 
+    def kinds_of(self) -> list[tuple[int, str]]:
+        """The entities that have a kind, by their number in the store, and the kind of each."""
+        with self._connection.reading() as db:
+            return texts.kinds_of(db)
+
     def of_kind(self, kind: str) -> list[str]:
         """The ids of the entities of a kind, in the order in which they came; case does not count."""
         with self._connection.reading() as db:

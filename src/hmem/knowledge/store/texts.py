@@ -106,6 +106,11 @@ def kinds(db: sqlite3.Connection) -> dict[str, int]:
     return {str(kind): int(count) for kind, count in rows}
 
 
+def kinds_of(db: sqlite3.Connection) -> list[tuple[int, str]]:
+    """The entities that have a kind, by number, and the kind of each."""
+    return db.execute("SELECT entity, text FROM entity_text WHERE field = 'kind' AND removed IS NULL").fetchall()
+
+
 def of_kind(db: sqlite3.Connection, kind: str) -> list[str]:
     """The ids of the entities of a kind, in the order in which they came; case does not count."""
     rows = db.execute(

@@ -128,11 +128,14 @@ def changed_since(db: sqlite3.Connection, moment: int) -> bool:
     return came or db.execute("SELECT 1 FROM value WHERE removed > ? LIMIT 1", (moment,)).fetchone() is not None
 
 
-def columns(db: sqlite3.Connection) -> list[tuple[int, int, str, str, str | None, float | None]]:
+def columns(
+    db: sqlite3.Connection, property: int | None = None
+) -> list[tuple[int, int, str, str, str | None, float | None]]:
     """Entity, property, text, datatype, unit and number of all values of now, by property."""
+    conditions, numbers = Which(property=property).conditions()
+    where = " AND ".join(["removed IS NULL", *conditions])
     return db.execute(
-        """SELECT entity, property, text, datatype, unit, number FROM value WHERE removed IS NULL
-        ORDER BY property, id"""
+        f"SELECT entity, property, text, datatype, unit, number FROM value WHERE {where} ORDER BY property, id", numbers
     ).fetchall()
 
 

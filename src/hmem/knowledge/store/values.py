@@ -55,10 +55,10 @@ class Values:
         with self._connection.reading() as db:
             return read.names(db, "property")
 
-    def columns(self) -> list[tuple[int, int, str, str, str | None, float | None]]:
-        """Entity and property by number, text, datatype, unit and number of all values of now, by property."""
+    def columns(self, property: str | None = None) -> list[tuple[int, int, str, str, str | None, float | None]]:
+        """Entity and property by number, text, datatype, unit and number of the values of now, by property."""
         with self._connection.reading() as db:
-            return value_rows.columns(db)
+            return value_rows.columns(db, self._which(None, property).property)
 
     def changed_since(self, moment: int) -> bool:
         """Whether some value came or went after a moment."""
