@@ -44,3 +44,8 @@ def test_values_are_spelled_as_xml_schema_wants_and_otherwise_as_they_stand() ->
     assert recognized(["2.50"], "m") == [Value(text="2.50", datatype="xsd:decimal", unit="m")]
     assert read_as("many", "xsd:integer") is None
     assert read_as("1879", "xsd:gYear") == Value(text="1879", datatype="xsd:gYear")
+
+
+def test_a_heading_of_any_length_is_read_at_once() -> None:
+    for text in ("[" * 1_000_000, "a" + " " * 1_000_000 + "b", ":a" * 500_000):
+        assert Heading.of(text) == Heading(text)

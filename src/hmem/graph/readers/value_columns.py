@@ -38,7 +38,7 @@ WORDS = {
     "date": DATE,
     "year": "xsd:gYear",
 }
-_HEADING = re.compile(r"\s*(?P<name>.*?)\s*(?::(?P<word>\w+))?\s*(?:\[(?P<unit>[^\]]+)\])?\s*")
+_WORD = re.compile(r"\w+")
 _FORMS = {
     INTEGER: re.compile(r"[+-]?(0|[1-9]\d*)"),
     DECIMAL: re.compile(r"[+-]?(0|[1-9]\d*)?\.\d+"),
@@ -60,11 +60,18 @@ class Heading(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "Heading":
-        found = _HEADING.fullmatch(text)
-        word = None if found is None else found["word"]
-        if found is None or not found["name"] or (word is not None and word.lower() not in WORDS):
-            return cls(text.strip())  # a colon in a name, such as that of an IRI
-        return cls(found["name"], None if word is None else WORDS[word.lower()], found["unit"])
+        text = rest = text.strip()
+        unit = None
+        if text.endswith("]"):
+            before, _, inside = text[:-1].rpartition("[")
+            if inside and "]" not in inside:
+                rest, unit = before.rstrip(), inside
+        name, colon, word = rest.rpartition(":")
+        if not colon or not _WORD.fullmatch(word):
+            return cls(rest, None, unit) if rest else cls(text)
+        if not name.strip() or word.lower() not in WORDS:
+            return cls(text)  # a colon in a name, such as that of an IRI
+        return cls(name.strip(), WORDS[word.lower()], unit)
 
     @property
     def is_typed(self) -> bool:
