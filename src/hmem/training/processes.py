@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -170,8 +170,8 @@ class Together(Processes):
             self.orders = dist.new_group(backend="gloo", timeout=self.patience)
 
     def map(self, made: T) -> T:
-        with tempfile.TemporaryDirectory(prefix="hmem-") as folder:
-            file = Path(folder) / "shared"
+        with tempfile.TemporaryDirectory(prefix="hmem-") if self.at.here == 0 else nullcontext("") as folder:
+            file = Path(folder) / "shared"  # of the first process of this machine
             if self.place == 0:
                 self._write(made, file)
             files: list[Any] = [None] * self.count
