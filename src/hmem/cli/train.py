@@ -155,7 +155,8 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
     if json_path == "-":
         return
     if outcome.began is not None and outcome.best == outcome.began:
-        output.say("No weights were better than those it began with: these are kept. More time (--budget) may help.")
+        more = " More time (--budget) may help." if outcome.stopped == "time" else ""
+        output.say(f"No weights were better than those it began with: these are kept.{more}")
     if trained.counting is not None:
         output.say(_counting_line(trained.counting))
     if trained.calibration is not None:
