@@ -214,7 +214,7 @@ def reasons_of(predictor: Predictor, entity: int, apart: Apart, score: float) ->
     facts = () if premise is None else (predictor.named(*premise[:3]),)
     counts = None if premise is None else (premise.together, premise.of)
     counted = Reason(kind="counted", facts=facts, contribution=joined - total, counts=counts)
-    return [counted, *lines], joined
+    return [*lines, counted], joined
 
 
 @torch.inference_mode()
