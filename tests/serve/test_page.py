@@ -380,6 +380,9 @@ def test_labels_are_shown_and_ids_beside(visit: Visit) -> None:
     page.open_answer("fox fox.n.01")
     assert page.texts(".reasons .reason .fact")[0] == "fox fox.n.01 hypernym dog family"  # whose page it is
     assert "comprises →" in page.texts(".star .role text")
+    page.look_through(NARROW)
+    page.open(entity="wolf.n.01")
+    page.until(lambda: "is among →" in page.texts(".star .role text"), "the inverse, where all is read from the entity")
 
 
 LITTLE: list[Names3] = [("stork.n.01", "hypernym", "bird.n.01"), ("swan.n.01", "hypernym", "bird.n.01")]

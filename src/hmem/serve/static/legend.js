@@ -4,7 +4,7 @@
 import { fillerOf } from "./arrange.js";
 import { button, count, decimal, el, shown, svg } from "./dom.js";
 import { kindTag } from "./kinds.js";
-import { kindOf, relationCalled } from "./names.js";
+import { kindOf, readFrom } from "./names.js";
 
 const THIN = 0.8, THICK = 4.6; // px
 
@@ -69,8 +69,7 @@ function sample(width) {
 function others(rest, open) {
   const facts = rest.reduce((sum, group) => sum + group.hidden, 0);
   const names = rest.map(({ key, relation, role, hidden }) => {
-    const said = shown(relationCalled(relation), 40);
-    const text = role === "tail" ? `← ${said}` : `${said} →`;
+    const text = readFrom(role, relation, (name) => shown(name, 40));
     return button(`${text}  ${count(hidden)}`, "quiet", () => open(key));
   });
   const summary = `Not drawn: ${count(facts, "fact")} in ${count(rest.length, "other role")}`;

@@ -6,7 +6,7 @@ import { address, count, decimal, factKey, shown, svg } from "./dom.js";
 import { originOf } from "./inferred.js";
 import { lookOf, outline } from "./kinds.js";
 import { drawLegend, scaleOf } from "./legend.js";
-import { called, kindOf, relationCalled } from "./names.js";
+import { called, kindOf, readFrom, relationCalled } from "./names.js";
 import { drawPaths } from "./paths.js";
 
 const INFERRED = 6; // facts that are drawn because a model inferred them, however many there are
@@ -63,7 +63,7 @@ export class Star {
     for (const key of this.data.fresh ?? []) keep.add(key);
     for (const fact of facts.filter(originOf).slice(0, INFERRED)) keep.add(keyOf(fact));
     const { groups, rest } = arrange(facts, { ...budget, keep, opened: this.opened, asked: this.data.question });
-    const roles = groups.map((group) => this.measure(`${shown(relationCalled(group.relation))} →`));
+    const roles = groups.map((group) => this.measure(readFrom(group.role, group.relation, shown)));
     const fillers = groups.flatMap((group) => group.shown.map(fillerOf));
     const names = fillers.map((name) => this.measure(shown(called(name))) + 40); // and its share
     const plan = place(groups, this.width, Math.max(0, ...roles, ...names));
@@ -131,9 +131,8 @@ export class Star {
   }
 
   drawRole({ group, sign, start, y }, { fan }) {
-    const arrow = fan && group.role === "tail" ? "←" : "→";
     const relation = relationCalled(group.relation);
-    const words = fan && group.role === "tail" ? [arrow, relation] : [relation, arrow];
+    const words = readFrom(fan ? group.role : "head", group.relation, shown);
     const { question } = this.data;
     const asked = question && question.relation === group.relation && question.role === group.role;
     const ask = () => this.onAsk(group.relation, group.role);
@@ -141,7 +140,7 @@ export class Star {
     const ends = group.role === "head" ? [itself, "?"] : ["?", itself];
     const told = `Ask: ${ends[0]} ${relation} ${ends[1]}`;
     const text = svg("text", { x: start, y, dy: "0.38em", "text-anchor": sign > 0 ? "start" : "end" });
-    text.append(this.fit(words.join(" "), (sign > 0 ? this.width - start : start) - 4));
+    text.append(this.fit(words, (sign > 0 ? this.width - start : start) - 4));
     const attributes = { class: asked ? "role asked" : "role", "data-key": group.key, "aria-label": told };
     return svg("g", { ...attributes, role: "button", onclick: ask }, svg("title", {}, told), text);
   }
