@@ -345,12 +345,16 @@ def test_garbage_for_metrics(folder: Path, content: str) -> None:
 
 
 def test_no_pickle_is_ever_read_or_written() -> None:
-    """Nothing in the package could: not by name, and not through torch or numpy."""
+    """Nothing in the package could: not by name, and not through torch or numpy.
+
+    But for the processes of one training, which hand each other what they share (docs/scale.md).
+    """
     forbidden = re.compile(
         r"torch\.(load|save)\b|from torch import .*\b(load|save)\b|\b(pickle|cPickle|dill|joblib|shelve)\b(?! is)"
         r"|allow_pickle|weights_only|np\.load\b|torch\.jit\.load"
     )
-    sources = sorted(Path(hmem.__file__).parent.rglob("*.py"))
+    package = Path(hmem.__file__).parent
+    sources = sorted(set(package.rglob("*.py")) - {package / "training" / "processes.py"})
     assert len(sources) > 40
     guilty = [
         f"{path}:{number}: {line.strip()}"
