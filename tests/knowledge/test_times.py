@@ -7,7 +7,7 @@ import pytest
 
 from hmem.errors import DataError, EmptyNeighborhoodError
 from hmem.graph.names import Vocabulary
-from hmem.knowledge import base as module
+from hmem.knowledge import sessions as module
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.store.records import Names3
@@ -102,7 +102,7 @@ def test_the_last_times_are_kept_and_follow_the_facts(kb: KnowledgeBase, monkeyp
         assert then.live.graph.num_facts == len(TIMED) - 3
     kb.predict("gus", "grandparent_of", at="2018")
     assert len(loads) == 4
-    assert len(kb._dated) == module.MOST_DATED
+    assert len(kb._sessions._dated) == module.MOST_DATED
 
 
 def test_a_model_of_its_own_answers_about_a_time_too(make_base: MakeBase) -> None:

@@ -9,80 +9,52 @@ open; nothing is trained for it. Without a model of its own, the one that comes 
 """
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
-from datetime import datetime
-from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from contextlib import contextmanager
+from dataclasses import replace
 
-from hmem.errors import ConfigError, DataError, HMemError, UnknownNameError
+from hmem.errors import ConfigError, DataError
 from hmem.graph.dataset import Dataset
-from hmem.graph.days import Stretch, stretch
-from hmem.graph.descriptions import Description, Told
-from hmem.graph.name_search import closest
+from hmem.graph.days import Stretch
+from hmem.graph.descriptions import Description
 from hmem.graph.qualifiers import Day, Given
-from hmem.graph.readers.entities import read_entities
-from hmem.graph.values import Plain, Value
 from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
-from hmem.knowledge.duplicates import Duplicates, Finder
+from hmem.knowledge.contents import Contents, numbered, told_of
 from hmem.knowledge.explanation import Reasons
-from hmem.knowledge.export import export, format_of
-from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
-    ENTITIES,
     Direction,
-    Neighbor,
-    Neighbors,
     Prediction,
     Predictions,
     Question,
-    Similar,
     Similars,
-    Values,
 )
 from hmem.knowledge.session import Session, whole
-from hmem.knowledge.sparql import SECONDS, Solutions, Sparql
+from hmem.knowledge.sessions import Sessions
 from hmem.knowledge.store.as_dataset import named_dataset, table_of
-from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.evidence import Evidence
-from hmem.knowledge.store.merge import Merged, Undone
-from hmem.knowledge.store.naming import Described
-from hmem.knowledge.store.read import Kind
-from hmem.knowledge.store.records import Names3, StoredFact, Written
+from hmem.knowledge.store.records import Names3, Written
 from hmem.knowledge.store.store import Store
-from hmem.knowledge.store.validation import check_facts, check_name
+from hmem.knowledge.store.validation import check_facts
 from hmem.knowledge.value_estimate import Estimate
 from hmem.model.checkpoint import Model, load, model_folder
 from hmem.runs.device import resolve_device
 
-Row = TypeVar("Row", Prediction, Similar, Neighbor)
-MOST_DATED = 2  # times whose graphs are kept
-AnyTable = TypeVar("AnyTable", Predictions, Similars, Neighbors)
 
-
-class KnowledgeBase:
+class KnowledgeBase(Contents):
     """Stored facts, and a model that answers from them. Safe to use from several threads.
 
-    It owns the one lock over the model and over what is derived from the facts: the thread that holds `session` has
-    them alone. The store guards its own connection, so facts are read and written without waiting for answers.
+    Facts are read and written without waiting for answers. To answer, one thread at a time has the model and what is
+    derived from the facts: see `Sessions`, which owns that lock.
     """
 
     def __init__(
         self, store: Store | str | os.PathLike[str], device: str = "cpu", *, with_inferred: bool = False
     ) -> None:
         """An existing base, by its path or by its open store; see `create` and `open`."""
-        self._evidence = Evidence(with_inferred=with_inferred)
+        super().__init__(store if isinstance(store, Store) else Store.open(store))
         self.device = resolve_device(device)
-        self.store = store if isinstance(store, Store) else Store.open(store)
-        self._lock = threading.RLock()
-        self._session: Session | None = None
-        self._dated: OrderedDict[Stretch, Session] = OrderedDict()  # of the times that were asked about last
-        self._sparql: Sparql | None = None
-        self._notes: dict[str, str] = {}  # of the store, when the session was made
+        self._sessions = Sessions(self.store, self.device, Evidence(with_inferred=with_inferred))
 
     @classmethod
     def create(
@@ -106,7 +78,7 @@ class KnowledgeBase:
         """
         facts = named_dataset(facts)
         own = [facts.entities] if isinstance(facts, Dataset) and facts.entities is not None else []
-        told = _told([*entities, *own])
+        told = told_of([*entities, *own])
         table = None if facts is None else table_of(facts)
         folder = None if model is None else model_folder(model)
         if folder is not None:
@@ -136,12 +108,8 @@ class KnowledgeBase:
         return cls(Store.open(path, read_only=read_only), device, with_inferred=with_inferred)
 
     def close(self) -> None:
-        with self._lock:
-            self._session = None
-            self._dated.clear()
-            self.store.close()
-            if self._sparql is not None:
-                self._sparql.close()
+        self._sessions.close()
+        super().close()
 
     def __enter__(self) -> "KnowledgeBase":
         return self
@@ -150,196 +118,16 @@ class KnowledgeBase:
         self.close()
 
     @property
-    def path(self) -> Path:
-        return self.store.path
-
-    @property
     def model_link(self) -> ModelLink | None:
         """Which model folder is used, and since when."""
         return ModelLink.of(self.store)
-
-    def __len__(self) -> int:
-        return self.store.count()["facts"]
-
-    def __contains__(self, fact: object) -> bool:
-        match fact:
-            case [str(head), str(relation), str(tail)]:
-                with suppress(DataError):  # no entity can have such a name
-                    return self.store.contains(head, relation, tail)
-        return False
-
-    def __bool__(self) -> bool:
-        return True  # also without facts
 
     def __repr__(self) -> str:
         count = self.store.count()
         model = "the bundled model" if self.model_link is None else f"model {self.model_link.folder.name}"
         return f"KnowledgeBase({str(self.path)!r}: {count['facts']:,} facts, {count['entities']:,} entities, {model})"
 
-    # Changing what is stored
-
-    def add(
-        self,
-        head: str,
-        relation: str,
-        tail: str,
-        *,
-        source: str | None = None,
-        confidence: float | None = None,
-        valid_from: Day | None = None,
-        valid_until: Day | None = None,
-    ) -> bool:
-        """Store a fact; False if it was there already. Names that are new make new entities and relations.
-
-        `valid_from` and `valid_until` are the first and the last day on which it held; a year or a month stands for
-        its first day and its last.
-
-        Each may be an id, a label or an alias; those of `add_many` and `import_` are ids.
-        """
-        fact = head, relation, tail
-        given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
-        return bool(len(self.store.add([fact], source=source, by_label=True, **given).changed))
-
-    def add_many(self, facts: Iterable[Names3], *, source: str | None = None, **given: Unpack[Given]) -> Written:
-        """Store facts, all or none. What is `given` of them, such as a confidence, is one for all, or one for each."""
-        return self.store.add(facts, source=source, **given)
-
-    def revise(
-        self,
-        head: str,
-        relation: str,
-        tail: str,
-        *,
-        source: str | None = None,
-        confidence: float | None = None,
-        valid_from: Day | None = None,
-        valid_until: Day | None = None,
-    ) -> bool:
-        """Say other things of a stored fact; False if it is said so already, or if the fact is not stored.
-
-        What is not given stays, and "" takes it back. In the history the fact ends and begins anew in one moment.
-        """
-        given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
-        return bool(len(self.store.revise([(head, relation, tail)], source=source, **given).changed))
-
-    def infer(self, found: Iterable[Prediction], *, least: float = 0.5, source: str | None = None) -> Written:
-        """Store answers as facts that the model inferred: those with a probability of `least` or more.
-
-        They are no evidence for other answers, and hide no answer. `kb.store.listing(inferred=True)` lists them, with
-        the name of the model and its probability; `kb.store.withdraw` takes them back, and `kb.add` asserts one.
-        """
-        rows = [row for row in found if not row.stored]
-        if rows and all(row.probability is None for row in rows):
-            raise ConfigError("the model is not calibrated, so its answers have no probability to be stored with")
-        likely = [row for row in rows if row.probability is not None and row.probability >= least]
-        model = (self.model_link or ModelLink.bundled()).name
-        given: Given = {"inferred_by": model, "probability": [row.probability for row in likely]}
-        return self.store.add([row.names for row in likely], source=source, **given)
-
-    def remove(self, head: str, relation: str, tail: str, *, source: str | None = None) -> bool:
-        """Forget a fact, but not its history; False if it was not there."""
-        naming = self.store.naming
-        named = naming.get("entity", head), naming.get("relation", relation), naming.get("entity", tail)
-        if None in named:
-            return False
-        return bool(len(self.remove_many([(head, relation, tail)], source=source).changed))
-
-    def remove_many(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
-        """Forget facts, all or none; a name that is not there is an UnknownNameError, since it may be misspelt."""
-        return self.store.remove(facts, source=source)
-
-    def import_(
-        self,
-        facts: object,
-        *,
-        source: str | None = None,
-        progress: Progress | None = None,
-        values: Sequence[str] = (),
-        in_parts: bool = False,
-        **options: object,
-    ) -> Written:
-        """Store the facts of a file, a folder, a dataset, a table or a graph, all or none.
-
-        With `in_parts` other processes can write in between: every part is stored whole or not at all, and an import
-        that was broken off is finished by the same call.
-
-        `options` say how to read a file, as in `read_table`. The source is the file's name unless it is given. The
-        tails of the relations `values` are numbers, dates or texts, and no entities.
-        """
-        if isinstance(facts, str | os.PathLike):
-            self.store.refuse_itself(Path(facts).expanduser())
-            source = Path(facts).name if source is None else source
-        table = table_of(facts, **options)
-        how: dict[str, Any] = {"source": source, "progress": progress, "values": values}
-        if in_parts:
-            return Written.joined(list(self.store.add_in_parts(table, **how)))
-        return self.store.add_table(table, **how)
-
-    def export(
-        self,
-        file: str | os.PathLike[str],
-        *,
-        format: str | None = None,
-        as_of: datetime | int | None = None,
-        overwrite: bool = False,
-    ) -> int:
-        """Write all that is stored, or was at a time, to a file, by the ending of its name; how many facts these are.
-
-        TSV, CSV, Parquet, N-Triples, Turtle, JSON-LD and GraphML; with format="neo4j" a folder of two CSV files.
-        """
-        return export(self.store, file, format_of(os.fspath(file), format), as_of, overwrite=overwrite)
-
-    def describe(
-        self, name: str, *, of: Kind = "entity", source: str | None = None, **said: str | Sequence[str] | None
-    ) -> Description:
-        """Say what an entity is: its label, aliases, kind and description; all that is said of it then.
-
-        With of="relation" what a relation is: its label, aliases, description, and its inverse, which is what it is
-        called from the tail to the head. What is given takes the place of what was said before, "" or no aliases that
-        of nothing.
-        """
-        if said:
-            self.store.naming.describe(of, name, source=source, **said)
-        return self.store.naming.description(of, name)
-
-    def describe_many(
-        self, entities: str | os.PathLike[str] | Iterable[Description], *, source: str | None = None
-    ) -> Described:
-        """Say what is known of many by id, from descriptions or a file of them (`hmem.graph.readers.entities`).
-
-        Ids that no fact has are left out, and listed in the result.
-        """
-        told = _told([entities] if isinstance(entities, str | os.PathLike) else entities)
-        return self.store.naming.describe_all(told.descriptions, values=told.values, source=source)
-
-    def values(self, entity: str, property: str | None = None) -> Values:
-        """The numbers, dates, booleans and texts that are said of an entity, of all its properties or of one."""
-        return Values(list(self.store.values.listing(entity, property)))
-
-    def set_value(
-        self, entity: str, property: str, *values: Plain | Value, unit: str | None = None, source: str | None = None
-    ) -> bool:
-        """Say what a property of an entity is, in the place of what was said before; without values, nothing.
-
-        Numbers, dates, booleans and texts of Python are understood, and any `hmem.graph.values.Value`. False if it is
-        so already.
-        """
-        return self.store.values.set(entity, property, [Value.of(each, unit) for each in values], source=source)
-
-    def merge(self, kept: str, other: str, *, source: str | None = None) -> Merged:
-        """Make one entity of two: all that is said of `other` is said of `kept` from now on, which its names find too.
-
-        It is one write, which `undo` turns back.
-        """
-        return self.store.merge(kept, other, source=source)
-
-    def undo(self, moment: int, *, source: str | None = None) -> Undone:
-        """Turn any write back by its moment: what it brought goes, and what it took away comes again."""
-        return self.store.undo(moment, source=source)
-
-    def kinds(self) -> dict[str, int]:
-        """The kinds of entities, and how many there are of each, the most frequent first."""
-        return self.store.naming.kinds()
+    # The model
 
     def use_model(self, folder: str | os.PathLike[str], *, trained_until: int | None = None) -> None:
         """Answer with another model from now on, here and in every process that has the base open.
@@ -348,12 +136,7 @@ class KnowledgeBase:
         model that was trained from this base, or that it uses already; of another one it is the present. `base` is the
         model that comes with hmem, which answers where no other is attached.
         """
-        path = model_folder(folder)
-        with self._lock:
-            saved = load(path, self.device)
-            attach(self.store, path, trained_until)
-            self._session = Session(self.store, saved, self.model_link or ModelLink.bundled(), self._evidence)
-            self._dated.clear()
+        self._sessions.use_model(model_folder(folder), trained_until)
 
     @property
     def model(self) -> Model:
@@ -367,51 +150,15 @@ class KnowledgeBase:
 
         An UnknownNameError is given names that may have been meant, unless `suggest` says that the caller does this.
         """
-        with self._lock:
-            notes = self.store.metas()
-            if self._session is None or notes != self._notes:
-                self._session, self._notes = self._joined(), notes
-            self._session.live.refresh()
-            session = self._session if at is None else self._at(stretch(at), self._session)
-            try:
-                yield session
-            except UnknownNameError as error:
-                if suggest and error.option in ("entity", "relation") and isinstance(error.found, str):
-                    live = session.live
-                    kind: Kind = "entity" if error.option == "entity" else "relation"
-                    names = live.entities.names if kind == "entity" else live.relations.names
-                    known = (name for name in names if not name.startswith(HIDDEN))
-                    error.suggestions = tuple(closest(error.found, [*known, *self.store.naming.called(kind)]))
-                raise
-
-    def _at(self, at: Stretch, now: Session) -> Session:
-        """The session of a time; the last few are kept, so that it costs a moment only when it is first asked about."""
-        session = self._dated.pop(at, None)
-        if session is None or session.saved is not now.saved:
-            evidence = replace(self._evidence, at=at)
-            session = Session(self.store, now.saved, now.model_link, evidence, now.self_calibration)
-        self._dated[at] = session
-        while len(self._dated) > MOST_DATED:
-            self._dated.popitem(last=False)
-        session.live.refresh()
-        return session
-
-    def _joined(self) -> Session:
-        """A session with the attached model or the bundled one, or the present session if it has that model."""
-        link = self.model_link or ModelLink.bundled()
-        if self._session is not None and self._session.model_link == link:
-            return self._session
-        return Session(self.store, link.load(self.store, self.device), link, self._evidence)
+        with self._sessions.lend(at, suggest) as session:
+            yield session
 
     def keep_calibration(self) -> None:
         """Write down in the file what was counted to give probabilities, if it is not there and can be.
 
         A base that is open to be written to does so by itself. This is for one that was opened to be read.
         """
-        counted = None if self._session is None else self._session.self_calibration
-        if counted is not None and not counted.is_kept and not self.store.is_frozen:
-            with suppress(HMemError, OSError), Store.open(self.path) as store:
-                counted.keep_in(store)
+        self._sessions.keep_calibration()
 
     # Answers
 
@@ -451,7 +198,7 @@ class KnowledgeBase:
             for entity, relation in _pairs(questions)
         ]
         with self.session(at=at) as session:
-            return self._labelled(Predictions(_numbered(whole(session.answer_each(asked)))))
+            return self._labelled(Predictions(numbered(whole(session.answer_each(asked)))))
 
     def predict_target(
         self,
@@ -513,7 +260,7 @@ class KnowledgeBase:
 
     def missing_many(self, entities: Iterable[str], k: int = 10, *, at: Day | None = None) -> Predictions:
         with self.session(at=at) as session:
-            return self._labelled(Predictions(_numbered([session.missing(entity, k) for entity in entities])))
+            return self._labelled(Predictions(numbered([session.missing(entity, k) for entity in entities])))
 
     def missing_anywhere(
         self,
@@ -575,7 +322,7 @@ class KnowledgeBase:
 
     def similar_many(self, entities: Iterable[str], k: int = 10) -> Similars:
         with self.session() as session:
-            return self._labelled(Similars(_numbered([session.similar(entity, k) for entity in entities])))
+            return self._labelled(Similars(numbered([session.similar(entity, k) for entity in entities])))
 
     def explain(
         self, head: str, relation: str, tail: str, *, direction: Direction = "tail", at: Day | None = None
@@ -593,46 +340,19 @@ class KnowledgeBase:
             each.labels = self.store.naming.labels_of(named)
         return found
 
-    def duplicates(self, k: int = 20) -> Duplicates:
-        """The k pairs of entities that are most probably one, with what speaks for it and against it.
+    def infer(self, found: Iterable[Prediction], *, least: float = 0.5, source: str | None = None) -> Written:
+        """Store answers as facts that the model inferred: those with a probability of `least` or more.
 
-        The score orders them and is no probability; see `hmem.knowledge.duplicates`. `merge` joins two.
+        They are no evidence for other answers, and hide no answer. `kb.store.listing(inferred=True)` lists them, with
+        the name of the model and its probability; `kb.store.withdraw` takes them back, and `kb.add` asserts one.
         """
-        found = Finder(self.store).best(k)
-        found.labels = self.store.naming.labels(found.ids("kept", "other"))
-        return found
-
-    def sparql(self, query: str, *, seconds: float = SECONDS, limit: int | None = None) -> Solutions:
-        """The answer to a SPARQL query, a SELECT or an ASK, over the stored facts: at most `limit` rows.
-
-        Names are IRIs by `hmem.graph.rdf_terms`; needs the extra `rdf`. One that takes more than `seconds` is ended.
-        """
-        with self._lock:
-            self._sparql = self._sparql or Sparql(self.path)
-        return self._sparql.query(query, seconds=seconds, limit=limit)
-
-    def neighbors(self, entity: str, limit: int | None = None, *, at: Day | None = None) -> Neighbors:
-        """The stored facts of an entity, as head and as tail, with their sources and times."""
-        return self._labelled(Neighbors(self._neighbors(entity, limit, at)))
-
-    def neighbors_many(self, entities: Iterable[str], limit: int | None = None, *, at: Day | None = None) -> Neighbors:
-        return self._labelled(Neighbors(_numbered([self._neighbors(entity, limit, at) for entity in entities])))
-
-    def _labelled(self, table: AnyTable) -> AnyTable:
-        """The table, which knows the labels of what is named in it from now on."""
-        table.labels = self.store.naming.labels(table.ids(*ENTITIES), table.ids("relation"))
-        return table
-
-    def _neighbors(self, entity: str, limit: int | None, at: Day | None) -> list[Neighbor]:
-        return [Neighbor(**asdict(fact)) for fact in facts_of(self.store, check_name("entity", entity), limit, at)]
-
-
-def facts_of(store: Store, entity: str, limit: int | None, at: Day | Stretch | None = None) -> list[StoredFact]:
-    """The stored facts of an entity, those with it as head first; a fact about itself once."""
-    entity = store.naming.find("entity", entity)
-    facts = list(store.listing(head=entity, at=at, limit=limit))
-    facts += [fact for fact in store.listing(tail=entity, at=at, limit=limit) if fact.head != entity]
-    return facts[:limit]
+        rows = [row for row in found if not row.stored]
+        if rows and all(row.probability is None for row in rows):
+            raise ConfigError("the model is not calibrated, so its answers have no probability to be stored with")
+        likely = [row for row in rows if row.probability is not None and row.probability >= least]
+        model = self._sessions.model_link.name
+        given: Given = {"inferred_by": model, "probability": [row.probability for row in likely]}
+        return self.store.add([row.names for row in likely], source=source, **given)
 
 
 def likeliest(found: list[Prediction], k: int) -> list[Prediction]:
@@ -641,23 +361,9 @@ def likeliest(found: list[Prediction], k: int) -> list[Prediction]:
     return [replace(row, rank=rank) for rank, row in enumerate(order[:k], 1)]
 
 
-def _told(entities: Iterable[Description | str | os.PathLike[str]]) -> Told:
-    """Descriptions as given, and what files say."""
-    found = Told([], [])
-    for each in entities:
-        more = Told([each], []) if isinstance(each, Description) else read_entities(Path(each).expanduser())
-        found = Told(found.descriptions + more.descriptions, found.values + more.values)
-    return found
-
-
 def _pairs(questions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     pairs = list(questions)
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise DataError(f"expected questions as (entity, relation), received {pair!r:.60}")
     return pairs
-
-
-def _numbered(tables: Sequence[Sequence[Row]]) -> list[Row]:
-    """The rows of several questions one after the other, each marked with its own."""
-    return [replace(row, query=number) for number, rows in enumerate(tables) for row in rows]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 
 from hmem.graph.descriptions import Description
-from hmem.knowledge.base import facts_of
+from hmem.knowledge.contents import facts_of
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures
