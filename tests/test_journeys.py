@@ -34,7 +34,7 @@ def test_threads_that_are_started_meanwhile_are_seen() -> None:
 
 
 LABELS = {  # which HTTP has in its index of names
-    ("hmem.knowledge.base", "KnowledgeBase._labelled"),
+    ("hmem.knowledge.contents", "Contents._labelled"),
     ("hmem.knowledge.store.naming", "Naming.labels"),
     ("hmem.knowledge.store.texts", "labels"),
 }

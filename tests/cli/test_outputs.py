@@ -90,9 +90,9 @@ NO_OUTPUTS = """
     confidence config_file data datatype delimiter description device direction draws dry_run entities entity
     entity_dim epochs everything fact facts file files fine_tune format_ from_kb from_scratch graph graphs group
     having head header heldout history host host_name in_parts inferred inverse k kb kept kind label language least
-    limit log_level minutes model moment name names old_tail other overwrite plot port preset property_ protocol
-    query quick relation relation_dim resume retrain rows_folder rules sample seed seeds short_names source split
-    steps store tail timeout unit until valid_from valid_until values values_ verify weights with_inferred
+    limit log_level minutes model moment name names old_tail other overwrite plot port preset processes property_
+    protocol query quick relation relation_dim resume retrain rows_folder rules sample seed seeds short_names source
+    split steps store tail timeout unit until valid_from valid_until values values_ verify weights with_inferred
 """
 REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
 

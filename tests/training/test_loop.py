@@ -408,7 +408,7 @@ def test_if_no_rate_is_low_enough_the_best_weights_are_kept(
         nonlocal asked
         asked += 1
         found: Tensor = given(*arguments)
-        return found if asked == 1 else found * value
+        return found if asked <= 4 else found * value
 
     monkeypatch.setattr(loss, "answer_loss", exploding)
     config = small("tpr-inf", training={"epochs": 30, "validate_every": 1, "patience": None})

@@ -144,6 +144,8 @@ class _Run:
         self.speed = Speedometer()
         self.most_loss = EXPLODED * math.log(2 + self.model.num_entities)
         self.began: float | None = None  # the metric of the weights that fine-tuning begins with
+        self.set_back = self.state.step  # the step of the last setback
+        self.has_stepped = self.state.best_weights is not None  # whether the loss was ever in order after a step
         self.has_given_up = False  # since no rate is low enough
         self.first = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
@@ -235,6 +237,7 @@ class _Run:
             self._go_back(value)
             return
         self.state.loss = value
+        self.has_stepped |= self.state.step > self.set_back + 1
         self._tell()
         if isinstance(self.model, HMem) and self.model.completion.last_report is not None:
             warn_if_unconverged(self.model.completion.last_report)
@@ -242,11 +245,13 @@ class _Run:
     def _go_back(self, loss: float) -> None:
         """Go on from the last good weights with a lower rate.
 
-        If that has not helped a few times, the run ends with the best weights; without any it is an error.
+        If that has not helped a few times, the run ends with the best weights; an error if no step went well.
         """
+        if self.has_given_up:
+            return
         state, full = self.state, self.training.learning_rate
         problem = f"the loss is {loss:.4g} after {state.step} steps"
-        if state.rate_left < LEAST_RATE and state.best_weights is not None:
+        if state.rate_left < LEAST_RATE and state.best_weights is not None and self.has_stepped:
             self.has_given_up = True
             too_high = f"the learning rate of {full:g} is too high, and one of {full * state.rate_left:.2g} as well"
             self._tell(note=f"{problem}: {too_high}; the best weights are kept")
@@ -258,6 +263,7 @@ class _Run:
         self.model.load_state_dict(state.best_weights or self.first)
         self.steps.begin_again()
         state.rate_left *= SETBACK
+        self.set_back = state.step
         self.processes.order(BEGIN_AGAIN)
         self.processes.hand_out(self.model.state_dict().values())
         best = "the best weights" if state.best_weights is not None else "the first weights"
