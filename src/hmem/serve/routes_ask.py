@@ -12,7 +12,7 @@ from hmem.knowledge.worth_asking import worth_asking
 from hmem.serve.context import BRIEF, TheService, day, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import AboutIn, ExplainIn, MissingIn, PredictIn, QuestionIn, ScoreIn
-from hmem.serve.responses import ExplainOut, MissingOut, PredictOut, QuestionsOut, ReasonOut, ScoreOut, SimilarOut
+from hmem.serve.responses_ask import ExplainOut, MissingOut, PredictOut, QuestionsOut, ReasonOut, ScoreOut, SimilarOut
 from hmem.serve.settings import MOST_ANSWERS, STORED_EDGES
 
 K = 10  # answers, unless the request says otherwise

@@ -9,7 +9,7 @@ from hmem.knowledge.store.merge import Merged
 from hmem.knowledge.store.store import Store
 from hmem.serve.context import BRIEF, TheService, failures
 from hmem.serve.requests import MergeIn, UndoIn
-from hmem.serve.responses import DuplicatesOut, MergedOut, UndoneOut
+from hmem.serve.responses_facts import DuplicatesOut, MergedOut, UndoneOut
 from hmem.serve.routes_facts import check_write
 
 MOST = 1_000  # pairs

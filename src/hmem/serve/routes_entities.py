@@ -14,7 +14,7 @@ from hmem.knowledge.store.store import Store
 from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures
 from hmem.serve.name_index import Named
 from hmem.serve.requests import DescriptionsIn, EndOf
-from hmem.serve.responses import DescribedOut, EntitiesOut, FoundOut, KindOut, KindsOut, NamedOut, NeighborsOut
+from hmem.serve.responses_facts import DescribedOut, EntitiesOut, FoundOut, KindOut, KindsOut, NamedOut, NeighborsOut
 from hmem.serve.routes_facts import check_write
 from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME

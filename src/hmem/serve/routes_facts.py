@@ -15,7 +15,7 @@ from hmem.knowledge.store.store import Store
 from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures
 from hmem.serve.errors import ApiError
 from hmem.serve.requests import FactsIn, InferIn, WithdrawIn
-from hmem.serve.responses import AddedOut, FactsOut, HistoryOut, RemovedOut, WithdrawnOut
+from hmem.serve.responses_facts import AddedOut, FactsOut, HistoryOut, RemovedOut, WithdrawnOut
 from hmem.serve.service import Service
 from hmem.serve.settings import Settings
 

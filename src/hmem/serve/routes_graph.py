@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from hmem.evaluation.metrics import ALIASES
 from hmem.knowledge.session import Session
 from hmem.serve.context import BRIEF, TheService, failures
-from hmem.serve.responses import AttachedOut, GraphOut, MetricsOut, ModelOut, RelationsOut
+from hmem.serve.responses_graph import AttachedOut, GraphOut, MetricsOut, ModelOut, RelationsOut
 from hmem.serve.service import Service
 
 router = APIRouter(tags=["graph"])

@@ -15,7 +15,7 @@ from hmem.knowledge.base import likeliest
 from hmem.knowledge.results import Prediction
 from hmem.serve.context import BRIEF, TheService, day, failures
 from hmem.serve.requests import AuditIn, MissingAnywhereIn
-from hmem.serve.responses import AuditOut, MissingAnywhereOut
+from hmem.serve.responses_ask import AuditOut, MissingAnywhereOut
 from hmem.serve.service import Service
 
 AT_ONCE = 8  # facts that are judged before others have their turn

@@ -11,7 +11,7 @@ from hmem.serve.context import TheService, failures, text_and_failures
 from hmem.serve.errors import ApiError
 from hmem.serve.events import News
 from hmem.serve.metrics import MEDIA_TYPE
-from hmem.serve.responses import ReadyOut, StatusOut
+from hmem.serve.responses_graph import ReadyOut, StatusOut
 
 router = APIRouter(tags=["status"])
 

@@ -10,7 +10,8 @@ from hmem.graph.values import Said, Value
 from hmem.knowledge.store.records import StoredValue
 from hmem.serve.context import BRIEF, Limit, TheService, failures
 from hmem.serve.requests import ValuesIn
-from hmem.serve.responses import EstimateOut, PropertiesOut, PropertyOut, StatedOut, ValuesOut
+from hmem.serve.responses_ask import EstimateOut
+from hmem.serve.responses_facts import PropertiesOut, PropertyOut, StatedOut, ValuesOut
 from hmem.serve.routes_facts import check_write, parse_time
 
 router = APIRouter(tags=["graph"])

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from hmem.serve.responses import AnswerOut
+from hmem.serve.responses_ask import AnswerOut
 
 
 @pytest.mark.parametrize(("score", "told"), [(-0.5, -0.5), (-math.inf, None), (math.nan, None), (None, None)])
