@@ -13,7 +13,7 @@ from hmem.errors import ConfigError, EmptyNeighborhoodError, NonFiniteError
 from hmem.knowledge import live_vectors
 from hmem.knowledge import predictor as module
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.predictor import first
+from hmem.knowledge.ranked import first
 from hmem.knowledge.results import Direction
 from hmem.knowledge.store.records import Names3
 from tests.knowledge.conftest import MakeBase, ModelFolder

@@ -18,7 +18,8 @@ from hmem.errors import (
 from hmem.evaluation.calibration import Calibration, calibration_of
 from hmem.evaluation.outcomes import Outcomes
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.results import Direction, Question
 from hmem.knowledge.session import whole
 from tests.knowledge.conftest import MakeBase, ModelFolder

@@ -17,7 +17,8 @@ import numpy as np
 from jaxtyping import Float
 
 from hmem.graph.triples import PARTS, Triples
-from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.results import Direction, Table
 from hmem.knowledge.store.records import Names3
 

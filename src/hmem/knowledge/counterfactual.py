@@ -14,7 +14,8 @@ import torch
 
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
-from hmem.knowledge.predictor import Predictor, Ranked, unjudged
+from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.ranked import Ranked, unjudged
 from hmem.memory.links import Links
 from hmem.memory.nearby import Nearby
 from hmem.model.propagation import Propagation, is_large

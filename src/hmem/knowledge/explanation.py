@@ -25,7 +25,8 @@ import torch
 from hmem.errors import EmptyNeighborhoodError, shown
 from hmem.evaluation.baselines import Premise, premises
 from hmem.knowledge.counterfactual import Walk, ranked_without, tried
-from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.results import Table, cell
 from hmem.knowledge.store.records import Names3
 from hmem.model.explain import Explanation, explain

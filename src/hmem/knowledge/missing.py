@@ -13,7 +13,8 @@ from hmem.evaluation.calibration import Calibration
 from hmem.evaluation.slots import shares_of_kind, stored_answers
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.live_graph import LiveGraph
-from hmem.knowledge.predictor import Predictor, Ranked
+from hmem.knowledge.predictor import Predictor
+from hmem.knowledge.ranked import Ranked
 
 DEPTH = 50  # answers of each role among which missing facts are looked for, as many as calibration looks at
 SENSIBLE = 0.005  # the share of the entities of its kind that must have a role in which facts are looked for

@@ -16,19 +16,17 @@ helped on its validation facts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from hmem.errors import NonFiniteError
-from hmem.graph.triples import mirror_role
 from hmem.knowledge.counted import Weights, add_counts, hidden, log_counts
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.live_links import LiveLinks
 from hmem.knowledge.live_vectors import LiveVectors
+from hmem.knowledge.ranked import Ranked, first, merged, unjudged
 from hmem.knowledge.store.records import Names3
 from hmem.model.build import Network
 from hmem.model.hmem import HMem
@@ -39,22 +37,8 @@ from hmem.model.vectors import Vectors
 
 MOST_SCORES = 8_000_000  # questions × candidates in one pass through the model: 32 MB
 MOST_EDGES = 250_000  # of the asked entities, in one pass
-MOST_ALIKE = 200  # entities with shared facts that are compared in full
 Ids = Int[np.ndarray, " B"]  # entities or roles, one for each question
 Answers = Int[np.ndarray, " n"]  # to one question, by number
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Ranked:
-    """Answers to one question, or facts judged one by one."""
-
-    answers: Int[np.ndarray, " n"]
-    scores: Float[np.ndarray, " n"]
-    log_p: Float[np.ndarray, " n"]
-    stored: Bool[np.ndarray, " n"]
-    leads: Bool[np.ndarray, " n"]  # the best of those that are not stored
-    ranks: Int[np.ndarray, " n"]  # from 1; among the answers that are not stored for a fact judged by itself
-    lead_log_p: Float[np.ndarray, " n"]  # log_p of the best answer that is not stored, to the same question
 
 
 class Predictor:
@@ -200,25 +184,6 @@ class Predictor:
                 ((_, scores, log_alone),) = self.passes(entities[one], roles[one])
             yield place, scores[0], log_alone[0]
 
-    @torch.inference_mode()
-    def similar(self, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """The k entities whose vectors point most nearly the same way, and the cosines of the angles between.
-
-        Where entities have no vectors, theirs are the facts they share, each the heavier the fewer share it.
-        """
-        if self.vectors is None:
-            return self._alike(entity, k)
-        vectors = self.vectors.current()
-        rows, vector = vectors.entities, vectors.entities[entity]
-        tiny = torch.finfo(rows.dtype).tiny
-        lengths = torch.linalg.vector_norm(rows, dim=1).clamp_min(tiny) * vector.norm().clamp_min(tiny)
-        cosines = (rows @ vector) / lengths
-        if vectors.placed is not None:
-            cosines = cosines.masked_fill(~vectors.placed, -torch.inf)
-        cosines[entity] = -torch.inf
-        best = first(cosines, k)
-        return best.cpu().numpy(), cosines[best].double().cpu().numpy()
-
     def fact(self, entity: int, role: int, answer: int) -> tuple[int, int, int]:
         """The fact that an answer to a question states."""
         if role >= self.num_relations:
@@ -266,31 +231,6 @@ class Predictor:
         assert self.links is not None
         self.links.current()
         return not (self.model.takes_new_relations and self.links.decide_meetings([self.fact(entity, role, target)]))
-
-    def _alike(self, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """Entities by the cosine of their facts, where a fact is a role and its filler, 1/√(how many share it)."""
-        graph, R = self.live.graph, self.num_relations
-        shared = np.zeros(max(graph.num_entities, 1))
-        roles, fillers = graph.edges_of(entity)
-        own = 0.0
-        for role, filler in zip(mirror_role(roles, R).tolist(), fillers.tolist(), strict=True):
-            others = graph.answers(filler, role)
-            own += 1 / len(others)
-            shared[others] += 1 / len(others)
-        shared[entity] = 0.0
-        near = np.argsort(-shared, kind="stable")[: max(k, MOST_ALIKE)]
-        near = near[shared[near] > 0]
-        lengths = [self._fact_length(each) for each in near.tolist()]
-        cosines = shared[near] / np.sqrt(own * np.array(lengths)) if len(near) else np.empty(0)
-        order = np.lexsort((near, -cosines))[:k]
-        return near[order], cosines[order]
-
-    def _fact_length(self, entity: int) -> float:
-        """The squared length of an entity's facts as a vector."""
-        graph, R = self.live.graph, self.num_relations
-        roles, fillers = graph.edges_of(entity)
-        pairs = zip(mirror_role(roles, R).tolist(), fillers.tolist(), strict=True)
-        return sum(1 / len(graph.answers(filler, role)) for role, filler in pairs)
 
     def is_askable(self, entity: int) -> bool:
         """Whether a question can be asked about the entity: learned memories need training, others need facts."""
@@ -357,32 +297,3 @@ class Predictor:
             return 0.0
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0
-
-
-def unjudged(answers: Int[np.ndarray, " n"], stored: Bool[np.ndarray, " n"] | bool) -> Ranked:
-    """Room for what is to be said about these answers."""
-    count = len(answers)
-    is_stored, leads = np.full(count, stored, dtype=bool), np.zeros(count, dtype=bool)
-    ranks = np.empty(count, dtype=np.int64)
-    return Ranked(answers, np.empty(count), np.empty(count), is_stored, leads, ranks, np.empty(count))
-
-
-def merged(new: Ranked, old: Ranked, place: slice, k: int) -> Ranked:
-    """The k best of new answers and of some stored ones."""
-    parts = {
-        name: np.concatenate([getattr(new, name), getattr(old, name)[place]])
-        for name in ("answers", "scores", "log_p", "stored", "leads", "lead_log_p")
-    }
-    order = np.lexsort((parts["answers"], -parts["scores"]))[:k]
-    return Ranked(**{name: part[order] for name, part in parts.items()}, ranks=1 + np.arange(len(order)))
-
-
-def first(scores: Float[Tensor, " n"], k: int) -> Int[Tensor, " k"]:
-    """The places of the k highest scores, best first and equal ones by place; fewer if some are −∞."""
-    top = scores.topk(min(k, len(scores))).values
-    if len(top) == 0:
-        return torch.empty(0, dtype=torch.int64, device=scores.device)
-    if bool(top[0].isnan()):
-        raise NonFiniteError("the model gave NaN as a score, so nothing can be ranked. Was its training stable?")
-    good = ((scores >= top[-1]) & (scores > -torch.inf)).nonzero().squeeze(1)  # with all that tie with the last
-    return good[torch.sort(scores[good], descending=True, stable=True).indices[:k]]

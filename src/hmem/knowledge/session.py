@@ -36,9 +36,11 @@ from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.missing import asked_for, missing_facts
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.newcomers import Newcomers
-from hmem.knowledge.predictor import Ids, Predictor, Ranked
+from hmem.knowledge.predictor import Ids, Predictor
+from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.self_calibration import SelfCalibration
+from hmem.knowledge.similar import similar
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
@@ -211,7 +213,7 @@ class Session:
             raise EmptyNeighborhoodError(
                 f'"{entity}" has no fact that links it to an entity the model was trained with, so it has no vector yet'
             )
-        found, cosines = self.predictor.similar(asked, k)
+        found, cosines = similar(self.predictor, asked, k)
         names = self.live.entities.names
         return [
             Similar(entity=names[int(other)], similarity=float(cosine), rank=rank)

@@ -1,0 +1,52 @@
+"""Answers in order, with what probabilities are made of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from hmem.errors import NonFiniteError
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ranked:
+    """Answers to one question, or facts judged one by one."""
+
+    answers: Int[np.ndarray, " n"]
+    scores: Float[np.ndarray, " n"]
+    log_p: Float[np.ndarray, " n"]
+    stored: Bool[np.ndarray, " n"]
+    leads: Bool[np.ndarray, " n"]  # the best of those that are not stored
+    ranks: Int[np.ndarray, " n"]  # from 1; among the answers that are not stored for a fact judged by itself
+    lead_log_p: Float[np.ndarray, " n"]  # log_p of the best answer that is not stored, to the same question
+
+
+def unjudged(answers: Int[np.ndarray, " n"], stored: Bool[np.ndarray, " n"] | bool) -> Ranked:
+    """Room for what is to be said about these answers."""
+    count = len(answers)
+    is_stored, leads = np.full(count, stored, dtype=bool), np.zeros(count, dtype=bool)
+    ranks = np.empty(count, dtype=np.int64)
+    return Ranked(answers, np.empty(count), np.empty(count), is_stored, leads, ranks, np.empty(count))
+
+
+def merged(new: Ranked, old: Ranked, place: slice, k: int) -> Ranked:
+    """The k best of new answers and of some stored ones."""
+    parts = {
+        name: np.concatenate([getattr(new, name), getattr(old, name)[place]])
+        for name in ("answers", "scores", "log_p", "stored", "leads", "lead_log_p")
+    }
+    order = np.lexsort((parts["answers"], -parts["scores"]))[:k]
+    return Ranked(**{name: part[order] for name, part in parts.items()}, ranks=1 + np.arange(len(order)))
+
+
+def first(scores: Float[Tensor, " n"], k: int) -> Int[Tensor, " k"]:
+    """The places of the k highest scores, best first and equal ones by place; fewer if some are −∞."""
+    top = scores.topk(min(k, len(scores))).values
+    if len(top) == 0:
+        return torch.empty(0, dtype=torch.int64, device=scores.device)
+    if bool(top[0].isnan()):
+        raise NonFiniteError("the model gave NaN as a score, so nothing can be ranked. Was its training stable?")
+    good = ((scores >= top[-1]) & (scores > -torch.inf)).nonzero().squeeze(1)  # with all that tie with the last
+    return good[torch.sort(scores[good], descending=True, stable=True).indices[:k]]
