@@ -77,6 +77,11 @@ def test_each_property_unit_and_kind_of_value_is_apart() -> None:
 NUMBERS = st.lists(st.one_of(st.floats(-1e9, 1e9), st.integers(-5, 5).map(float)), min_size=20, max_size=200)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 5e-324), (3e-320, 4e-320), (-1.7e308, -1e308), (1e308, 1.7e308)])
+def test_the_ends_of_what_a_float_can_be_are_cut_too(low: float, high: float) -> None:
+    assert low < buckets._round_number(low, high) <= high
+
+
 @given(numbers=NUMBERS)
 def test_no_bucket_is_empty_and_none_but_a_crowd_of_equals_is_overfull(numbers: list[float]) -> None:
     given_numbers = np.array(numbers)

@@ -24,6 +24,7 @@ MOST_TEXTS = 20
 SHARED = 4  # entities that have the same text at least, on average
 SLACK = 0.2  # of a bucket, by which a cut may be moved to a rounder number
 STEPS = (5, 2, 1)
+MOST_EXPONENT = 308  # of a float
 
 Row = tuple[int, int, str, str, str | None, float | None]  # entity, property, text, datatype, unit, number
 Cuts = Float[np.ndarray, " cuts"]
@@ -90,10 +91,13 @@ def _round_number(low: float, high: float) -> float:
     """The roundest number above `low` and up to `high`."""
     if low < 0 <= high:
         return 0.0
-    largest = math.ceil(math.log10(max(abs(low), abs(high))))
+    largest = min(math.ceil(math.log10(max(abs(low), abs(high)))), MOST_EXPONENT)
     for exponent in range(largest, largest - 16, -1):
         for step in STEPS:
-            times = math.floor(low / (step * 10.0**exponent)) + 1
+            size = step * 10.0**exponent
+            if not 0 < size < math.inf:  # at the ends of what a float can be
+                continue
+            times = math.floor(low / size) + 1
             number = float(f"{times * step}e{exponent}")  # which is exact, as 3 * 0.1 is not
             if low < number <= high:
                 return number
