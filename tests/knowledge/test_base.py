@@ -431,3 +431,18 @@ def test_chosen_relations_and_columns_hold_values(tmp_path: Path) -> None:
         assert [row.as_value().shown for row in kb.values("Wolf")] == ["4", "0.8 m"]
         done = kb.describe_many(table)
         assert (done.values, done.unknown) == (0, ["ghost"])
+
+
+@pytest.mark.parametrize("in_parts", [None, False, True])
+def test_what_comes_from_another_base_comes_with_its_labels_and_values(tmp_path: Path, in_parts: bool | None) -> None:
+    with KnowledgeBase.create(tmp_path / "old.kb", facts=[("Q1", "P1", "Q2")]) as old:
+        old.describe("Q1", label="wolf", aliases=["lobo"], kind="animal")
+        old.describe("P1", of="relation", label="eats", inverse="is eaten by")
+        old.set_value("Q1", "weight", 40, unit="kg")
+    begin = tmp_path / "old.kb" if in_parts is None else None
+    with KnowledgeBase.create(tmp_path / "new.kb", facts=begin) as new:
+        if in_parts is not None:
+            new.import_(tmp_path / "old.kb", in_parts=in_parts)
+        assert new.describe("lobo") == Description(id="Q1", label="wolf", aliases=("lobo",), kind="animal")
+        assert new.describe("eats", of="relation").inverse == "is eaten by"
+        assert [(row.text, row.unit) for row in new.values("wolf")] == [("40", "kg")]

@@ -52,8 +52,12 @@ def create(
 
     given: Any = None
     if facts is not None:
-        is_single = facts == transfer.STANDARD or Path(facts).expanduser().is_file() or is_knowledge_base(facts)
-        given = transfer.read(facts) if is_single else output.load(facts)
+        if is_knowledge_base(facts):
+            given = facts
+        elif facts == transfer.STANDARD or Path(facts).expanduser().is_file():
+            given = transfer.read(facts)
+        else:
+            given = output.load(facts)
     source = "standard input" if facts == transfer.STANDARD else "created" if facts is None else facts
     begin = {"facts": given, "entities": entities or (), "values": options.listed(values), "source": source}
     with KnowledgeBase.create(kb, model=model, overwrite=overwrite, **begin):

@@ -55,24 +55,28 @@ def import_(
 
     With --in-parts each part is; after an interruption the same command adds the rest.
     """
+    from hmem.knowledge.store.as_dataset import told_by
+
     how = options.reading(columns, delimiter, header, format_, short_names)
     given: dict[str, Any] = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
     given = {name: value for name, value in given.items() if value is not None}  # which counts more than a column
     done: list[tuple[str, Written]] = []
     parts: list[Written] = []
     with open_store(kb) as store, _interruptible(done, parts), output.import_progress() as progress:
-        tables = []
+        tables, besides = [], []
         for number, file in enumerate(files):
             progress("reading", number, len(files))
             store.refuse_itself(Path(file).expanduser())
             tables.append(read(file, **how))
+            besides.append(None if how or file == STANDARD else told_by(file))
         progress("reading", len(files), len(files))
         options.free_output(json_path)  # now that it is known what is read
-        for file, table in zip(files, tables, strict=True):
+        for file, table, more in zip(files, tables, besides, strict=True):
             name = "standard input" if file == STANDARD else Path(file).name
             word = name if source is None else source
             told = partial(progress, name)
             chosen: dict[str, Any] = {"languages": options.languages(language), "values": options.listed(values)}
+            chosen["besides"] = more
             if in_parts:
                 for part in store.add_in_parts(table, source=word, progress=told, **chosen, **given):
                     parts.append(part)

@@ -31,7 +31,7 @@ from hmem.knowledge.results import (
 )
 from hmem.knowledge.session import Session, whole
 from hmem.knowledge.sessions import Sessions
-from hmem.knowledge.store.as_dataset import named_dataset, table_of
+from hmem.knowledge.store.as_dataset import named_dataset, table_of, told_by
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.records import Names3, Written
 from hmem.knowledge.store.store import Store
@@ -85,7 +85,7 @@ class KnowledgeBase(Contents):
             load(folder)  # says what is wrong with a folder that cannot be used
         with Store.building(path, overwrite=overwrite) as store:
             if table is not None:
-                store.add_table(table, source=source, values=values)
+                store.add_table(table, source=source, values=values, besides=told_by(facts))
             if any(told):
                 store.naming.describe_all(told.descriptions, values=told.values, source=source)
             if folder is not None:

@@ -19,7 +19,7 @@ from hmem.knowledge.duplicates import Duplicates, Finder
 from hmem.knowledge.export import export, format_of
 from hmem.knowledge.results import ENTITIES, Neighbor, Neighbors, Prediction, Predictions, Similar, Similars, Values
 from hmem.knowledge.sparql import SECONDS, Solutions, Sparql
-from hmem.knowledge.store.as_dataset import table_of
+from hmem.knowledge.store.as_dataset import table_of, told_by
 from hmem.knowledge.store.bulk import Progress
 from hmem.knowledge.store.merge import Merged, Undone
 from hmem.knowledge.store.naming import Described
@@ -136,13 +136,15 @@ class Contents:
         that was broken off is finished by the same call.
 
         `options` say how to read a file, as in `read_table`. The source is the file's name unless it is given. The
-        tails of the relations `values` are numbers, dates or texts, and no entities.
+        tails of the relations `values` are numbers, dates or texts, and no entities. From another base come its labels
+        and values, too.
         """
         if isinstance(facts, str | os.PathLike):
             self.store.refuse_itself(Path(facts).expanduser())
             source = Path(facts).name if source is None else source
         table = table_of(facts, **options)
-        how: dict[str, Any] = {"source": source, "progress": progress, "values": values}
+        besides = None if options else told_by(facts)
+        how: dict[str, Any] = {"source": source, "progress": progress, "values": values, "besides": besides}
         if in_parts:
             return Written.joined(list(self.store.add_in_parts(table, **how)))
         return self.store.add_table(table, **how)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hmem.errors import Hint, StoreError
 from hmem.graph.dataset import WHY_NONE, Dataset, load_tables
+from hmem.graph.descriptions import Told
 from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.readers.read import read_table
 from hmem.graph.readers.table import table_of_triples
@@ -48,8 +49,7 @@ def table_of(facts: object, **options: object) -> pa.Table:
     """The facts of a file, a knowledge base, a folder, a dataset, a table, a graph or triples, as a table.
 
     Of a dataset or a folder with splits those that a model may see: its train and observed facts. What qualifies them
-    stands in more columns. `options` say how to
-    read a file, as in `read_table`.
+    stands in more columns. `options` say how to read a file, as in `read_table`.
     """
     if isinstance(facts, str | os.PathLike):
         path, moment = split_moment(os.fspath(facts))
@@ -65,6 +65,17 @@ def table_of(facts: object, **options: object) -> pa.Table:
             promote_options="default",
         )
     return read_table(facts, **options)  # type: ignore[arg-type]
+
+
+def told_by(facts: object) -> Told:
+    """What a knowledge base says besides its facts, if `facts` names one: labels of now, values of the same moment."""
+    if not isinstance(facts, str | os.PathLike) or not is_knowledge_base(os.fspath(facts)):
+        return Told([], [])
+    path, moment = split_moment(os.fspath(facts))
+    with Store.open(path, read_only=True) as store:
+        described = [*store.naming.every("entity"), *store.naming.every("relation")]
+        values = [(each.entity, each.property, each.as_value()) for each in store.values.listing(as_of=moment)]
+    return Told(described, values)
 
 
 def _qualified(table: pa.Table, qualifiers: pa.Table | None) -> pa.Table:

@@ -305,15 +305,22 @@ class Store:
             return written
 
     def add_table(
-        self, table: pa.Table, *, languages: Sequence[str] = ("en",), values: Sequence[str] = (), **how: Any
+        self,
+        table: pa.Table,
+        *,
+        languages: Sequence[str] = ("en",),
+        values: Sequence[str] = (),
+        besides: Told | None = None,
+        **how: Any,
     ) -> Written:
         """The same for a table with the columns head, relation and tail, and any of those in `hmem.graph.qualifiers`.
 
         What an RDF file says by rdfs:label and the like names things and is no fact: it is kept as labels, in the first
         of `languages` that there is, aliases and descriptions. `rdf:type` is a fact, and the kind as well. Its other
-        literals are values, and so are the tails of the relations `values` of any table.
+        literals are values, and so are the tails of the relations `values` of any table. What is said `besides` is
+        stored in the same write.
         """
-        facts, said = split_facts(table, languages, values)
+        facts, said = _split(table, languages, values, besides)
         given = {name: facts.column(name) for name in QUALIFIERS if name in facts.column_names}
         return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **{**given, **how})
 
@@ -323,6 +330,7 @@ class Store:
         *,
         languages: Sequence[str] = ("en",),
         values: Sequence[str] = (),
+        besides: Told | None = None,
         progress: Progress | None = None,
         **how: Any,
     ) -> Generator[Written, None, None]:
@@ -330,7 +338,7 @@ class Store:
 
         Every step of the iterator is a write that is on the disk. Begun anew after it was broken off, it adds the rest.
         """
-        facts, said = split_facts(table, languages, values)
+        facts, said = _split(table, languages, values, besides)
         nothing, rows = facts.slice(0, 0), range(0, facts.num_rows, PART)
         parts: list[tuple[pa.Table, Told | None]] = [(facts.slice(start, PART), None) for start in rows]
         parts += [(nothing, told) for told in said.parts(PART)]
@@ -432,3 +440,13 @@ class Store:
 
     def _bytes(self) -> int:
         return size_of(self.path) + size_of(self.path.with_name(self.path.name + "-wal"))
+
+
+def _split(
+    table: pa.Table, languages: Sequence[str], values: Sequence[str], besides: Told | None
+) -> tuple[pa.Table, Told]:
+    """The facts of a table, and all that is said besides, in it or with it."""
+    facts, said = split_facts(table, languages, values)
+    if besides is None:
+        return facts, said
+    return facts, Told(said.descriptions + besides.descriptions, said.values + besides.values)
