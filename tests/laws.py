@@ -13,7 +13,7 @@ MORE = 8  # times as many with --slow
 
 def load(*, thorough: bool) -> None:
     """To be called before test modules are imported."""
-    name, number = ("thorough", MORE * 50) if thorough else ("quick", 50)
+    name, number = ("thorough", 400) if thorough else ("quick", 25)
     settings.register_profile(name, deadline=None, max_examples=number, derandomize="CI" in os.environ)
     settings.load_profile(name)
 

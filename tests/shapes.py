@@ -18,7 +18,7 @@ from beartype import beartype
 jaxtyped = jaxtyping.jaxtyped
 LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 SCOPE = jaxtyped("context")
-ALWAYS, OFTEN = 200, 16  # calls of a function that are checked, and how many there are to each check after these
+ALWAYS, OFTEN = 100, 32  # calls of a function that are checked, and how many there are to each check after these
 every_call = False
 
 

@@ -207,6 +207,7 @@ def test_the_readme_runs_and_prints_what_it_says(trained: Path | None, tmp_path:
         assert comparable(got) == comparable(shown), f"README.md:{block.first + 1} printed:\n{got}"
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs_and_prints_what_it_says(trained: Path | None, tmp_path: Path) -> None:
     """To the digits that are shown, where the page trains; with another model, numbers may differ."""
     checker, options = doctest.OutputChecker(), doctest.ELLIPSIS
