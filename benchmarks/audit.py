@@ -44,8 +44,8 @@ def main() -> None:
             hmem.KnowledgeBase.create(f"{folder}/all.kb", facts=names) as kb,
             kb.session() as session,
         ):
-            assert session.calibration is not None, "too few facts"  # and what counting is worth
-            numbers = [session._fact(*names[row], "tail") for row in rows.tolist()]
+            assert session.probabilities.calibration is not None, "too few facts"  # and what counting is worth
+            numbers = [session.names.fact(*names[row], "tail") for row in rows.tolist()]
             asked = np.array([session.predictor.fact(*each) for each in numbers])
             doubts = {
                 "base": doubt(judged(session.predictor, asked)),

@@ -95,7 +95,7 @@ def measured(dataset: Dataset, most: int, is_given: bool = False) -> dict[str, d
         kb.session() as session,
     ):
         started = time.perf_counter()
-        assert session.calibration is not None, "too few facts"
+        assert session.probabilities.calibration is not None, "too few facts"
         seconds = time.perf_counter() - started
         for kind, (asked, which) in kinds.items():
             said, is_true = judged(session, dataset, asked, which, known)

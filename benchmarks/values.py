@@ -76,7 +76,7 @@ def evidence(name: str, facts: list[Names3], asked: list[Names3], values: list[S
             if with_values:
                 kb.store.values.set_all(values)
             with kb.session() as session:
-                numbers = np.array([session._fact(*fact, "tail") for fact in asked])
+                numbers = np.array([session.names.fact(*fact, "tail") for fact in asked])
                 ranks = session.predictor.judge(*numbers.T).ranks
         found = {"hits_at_1": float((ranks == 1).mean()), "mrr": float((1 / ranks).mean())}
         how = "with values" if with_values else "without"

@@ -23,8 +23,8 @@ from hmem.config import (
     merge,
     parse_assignments,
     to_dict,
-    upgraded,
 )
+from hmem.earlier_settings import upgraded
 from hmem.errors import ConfigError
 
 

@@ -12,10 +12,10 @@ import pytest
 SRC = Path(__file__).resolve().parents[1] / "src" / "hmem"
 PATHS = sorted(SRC.rglob("*.py"))
 
-LAYERS = ["errors", "sqlite_files", "config", "graph", "memory", "model", "training", "evaluation", "runs", "knowledge"]
-LAYERS += ["figures", "reproduction", "serve", "cli"]
+LAYERS = ["errors", "sqlite_files", "earlier_settings", "config", "graph", "memory", "model", "training", "evaluation"]
+LAYERS += ["runs", "knowledge", "figures", "reproduction", "serve", "cli"]
 NEVER = {"memory": {"graph"}, "training": {"evaluation"}, "evaluation": {"training"}}
-WITHOUT_TORCH = ("errors", "sqlite_files", "config", "graph", "cli")
+WITHOUT_TORCH = ("errors", "sqlite_files", "earlier_settings", "config", "graph", "cli")
 
 
 class Import(NamedTuple):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hmem.cli.ask import show_predictions, show_reasons
+from hmem.cli.answers import show_predictions
+from hmem.cli.reasons import show_reasons
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.explanation import Reason, Reasons
 from hmem.knowledge.results import Prediction, Predictions

@@ -33,7 +33,7 @@ def log_p_of(kb: KnowledgeBase, fact: Names3, direction: Direction) -> tuple[flo
     """The logarithm of the share of a fact, and its rank, among those that are not stored."""
     with kb.session() as session:
         try:
-            entity, role, answer = session._fact(*fact, direction)
+            entity, role, answer = session.names.fact(*fact, direction)
         except EmptyNeighborhoodError:  # nothing is left to answer from
             return -np.inf, 1
         judged = session.predictor.judge(np.array([entity]), np.array([role]), np.array([answer]))
@@ -69,7 +69,7 @@ def test_each_line_is_what_is_left_after_its_facts_are_removed(
 
 def test_ranks_are_those_without_the_facts(kb: KnowledgeBase) -> None:
     with kb.session() as session:
-        entity, role, answer = session._fact(*UNSTORED, "tail")
+        entity, role, answer = session.names.fact(*UNSTORED, "tail")
         predictor = session.predictor
         walks = tried(session.live.graph, entity, answer)
         ranks = counterfactual.ranked_without(predictor, entity, role, answer, walks).ranks
@@ -92,7 +92,7 @@ def test_questions_are_asked_some_at_a_time(kb: KnowledgeBase, monkeypatch: pyte
 
 def test_walks_lead_from_the_entity_to_the_answer_in_one_to_three_facts(kb: KnowledgeBase) -> None:
     with kb.session() as session:
-        entity, answer = session.entity("puppy.n.01"), session.entity("canine.n.02")
+        entity, answer = session.names.entity("puppy.n.01"), session.names.entity("canine.n.02")
         graph, named = session.live.graph, session.predictor.named
         walks = walks_between(graph, entity, answer)
         for walk in walks:
@@ -111,7 +111,7 @@ def test_walks_lead_from_the_entity_to_the_answer_in_one_to_three_facts(kb: Know
 
 def test_what_is_tried_is_named_once(kb: KnowledgeBase) -> None:
     with kb.session() as session:
-        entity, answer = session.entity("puppy.n.01"), session.entity("canine.n.02")
+        entity, answer = session.names.entity("puppy.n.01"), session.names.entity("canine.n.02")
         walks = tried(session.live.graph, entity, answer)
         facts = [frozenset(session.predictor.fact(*edge) for edge in walk) for walk in walks]
     assert len(set(facts)) == len(facts)

@@ -28,7 +28,11 @@ def looped_mrr(kb: KnowledgeBase, facts: list[Names3]) -> float:
         kb.remove(*fact)
         with kb.session() as session:
             live = session.live
-            head, relation, tail = session.entity(fact[0]), session.role(fact[1], "head"), session.entity(fact[2])
+            head, relation, tail = (
+                session.names.entity(fact[0]),
+                session.names.role(fact[1], "head"),
+                session.names.entity(fact[2]),
+            )
             for entity, role, target in ((head, relation + 4, tail), (tail, relation, head)):
                 ((_, scores, _),) = session.predictor.passes(np.array([entity]), np.array([role]))
                 row = torch.cat([scores[0], torch.full((len(live.entities.names),), -torch.inf)]).tolist()

@@ -94,7 +94,7 @@ def test_a_fact_that_is_left_out_for_a_while_comes_back(models: Models, tmp_path
     with base_of(tmp_path / "zoo.kb", models("computed"), FACTS) as kb:
         before, met = every_answer(kb), meetings(kb)
         with kb.session() as session:
-            fact = session.entity("a"), session.live.relations.names.id_of("likes"), session.entity("b")
+            fact = session.names.entity("a"), session.live.relations.names.id_of("likes"), session.names.entity("b")
             with session.live.without(*fact):
                 assert differences(every_answer(kb), before) != []
                 assert meetings(kb) < met
@@ -114,7 +114,7 @@ def test_only_what_changed_is_read_again(models: Models, tmp_path: Path, monkeyp
         patched = links.current()
         assert patched is not built
         assert patched.patch is not None
-        assert patched.patch.targets.tolist() == sorted(session.entity(name) for name in ("a", "d"))
+        assert patched.patch.targets.tolist() == sorted(session.names.entity(name) for name in ("a", "d"))
         assert patched.meetings is built.meetings, "no roles meet that did not meet before"
 
 
@@ -129,7 +129,7 @@ def test_facts_decide_where_roles_meet_if_they_do_not_meet_without(
         assert links is not None
         links.current()
         numbers = [
-            (session.entity(head), session.live.relations.names.id_of(relation), session.entity(tail))
+            (session.names.entity(head), session.live.relations.names.id_of(relation), session.names.entity(tail))
             for head, relation, tail in hidden
         ]
         met = meetings(kb)

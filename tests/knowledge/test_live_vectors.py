@@ -37,12 +37,12 @@ def vectors_of(kb: KnowledgeBase) -> Vectors:
 
 def row(kb: KnowledgeBase, name: str) -> torch.Tensor:
     with kb.session() as session:
-        return vectors_of(kb).entities[session.entity(name)].clone()
+        return vectors_of(kb).entities[session.names.entity(name)].clone()
 
 
 def is_placed(kb: KnowledgeBase, name: str) -> bool:
     with kb.session() as session:
-        return live_vectors_of(session).is_placed(session.entity(name))
+        return live_vectors_of(session).is_placed(session.names.entity(name))
 
 
 @pytest.mark.parametrize("name", ["recall", "tpr", "cconv"])
@@ -256,7 +256,7 @@ def test_many_that_lose_their_facts_stand_nowhere(make_base: MakeBase) -> None:
     kb.remove_many(crowd)
     with kb.session() as session:
         vectors = live_vectors_of(session).current()
-        crowded = [session.entity(name) for name, _, _ in crowd]
+        crowded = [session.names.entity(name) for name, _, _ in crowd]
     assert not bool(vectors.entities[crowded].any())
     assert not bool(_given(vectors.placed)[crowded].any())
     assert not bool(_given(vectors.lengths)[crowded].any())

@@ -22,10 +22,10 @@ def check_missing(kb: KnowledgeBase, entity: str) -> None:
         for row in found:
             assert entity in (row.head, row.tail)
             assert row.names not in kb
-            role = session.role(row.relation, row.direction)
-            turned = session.role(row.relation, "head" if row.direction == "tail" else "tail")
+            role = session.names.role(row.relation, row.direction)
+            turned = session.names.role(row.relation, "head" if row.direction == "tail" else "tail")
             assert role != turned
-            assert len(session.live.graph.answers(session.entity(row.answer), turned)) > 0  # it has had this role
+            assert len(session.live.graph.answers(session.names.entity(row.answer), turned)) > 0  # it has had this role
     asked = {row: kb.predict(entity, row.relation, k=50, direction=row.direction) for row in found}
     for row, answers in asked.items():
         (same,) = [each for each in answers if each.names == row.names]

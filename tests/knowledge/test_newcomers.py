@@ -52,26 +52,26 @@ def test_who_has_as_much_as_others_is_none(tmp_path: Path) -> None:
     with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
         kb.add_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][:7]])
         with kb.session() as session:
-            assert session._newcomers is not None
-            entity, role = session.entity("newcomer"), session.role("can", "tail")
-            assert session._newcomers.steps(entity, role) is None
+            assert session.probabilities.newcomers is not None
+            entity, role = session.names.entity("newcomer"), session.names.role("can", "tail")
+            assert session.probabilities.newcomers.steps(entity, role) is None
             kb.remove_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][2:7]])
         with kb.session() as session:
-            assert session._newcomers is not None
-            assert session._newcomers.steps(entity, role) is not None
-            assert session._newcomers.steps(0, role) is None  # there from the start
+            assert session.probabilities.newcomers is not None
+            assert session.probabilities.newcomers.steps(entity, role) is not None
+            assert session.probabilities.newcomers.steps(0, role) is None  # there from the start
 
 
 def test_what_suits_those_that_were_there_is_not_taken_for_newcomers(tmp_path: Path) -> None:
     with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
         kb.add_many(NEW)
         with kb.session() as session:
-            assert session.self_calibration is not None
-            assert session.calibration is not None
-            of_base, role = session.self_calibration.weights, session.role("can", "tail")
+            assert session.probabilities.self_calibration is not None
+            assert session.probabilities.calibration is not None
+            of_base, role = session.probabilities.self_calibration.weights, session.names.role("can", "tail")
             assert of_base != USUAL
-            assert session._weights_of(session.entity("newcomer"), role) == USUAL
-            assert session._weights_of(0, role) == of_base
+            assert session.probabilities.weights(session.names.entity("newcomer"), role) == USUAL
+            assert session.probabilities.weights(0, role) == of_base
 
 
 def test_all_but_a_few_answers_are_left_out() -> None:

@@ -68,7 +68,7 @@ def test_scores_are_those_of_a_model_that_is_given_everything_anew(make_base: Ma
     anew = Rebuilt(kb.model, kb.store.entity_names(), stored_facts(kb))
     with kb.session() as session:
         for entity, role in [*every_score(kb)][::3]:
-            number = np.array([session.entity(entity)]), np.array([role])
+            number = np.array([session.names.entity(entity)]), np.array([role])
             ((_, scores, _),) = session.predictor.passes(*number)
             assert torch.equal(scores[0], anew.scores(entity, role))
 
@@ -129,11 +129,11 @@ def test_the_best_k_are_the_first_k_of_the_full_order(make_base: MakeBase, name:
                 assert kb.predict(entity, relation, k, direction=direction, new_only=new_only) == full[:k]
             with kb.session() as session:
                 live = session.live
-                role = session.role(relation, direction)
-                ((_, scored, _),) = session.predictor.passes(np.array([session.entity(entity)]), np.array([role]))
-                stored = {live.entities.names[int(x)] for x in live.graph.answers(session.entity(entity), role)}
+                role = session.names.role(relation, direction)
+                ((_, scored, _),) = session.predictor.passes(np.array([session.names.entity(entity)]), np.array([role]))
+                stored = {live.entities.names[int(x)] for x in live.graph.answers(session.names.entity(entity), role)}
                 answers = [row.tail if direction == "tail" else row.head for row in full]
-                ids = [session.entity(answer) for answer in answers]
+                ids = [session.names.entity(answer) for answer in answers]
             possible = {live.entities.names[int(x)] for x in (scored[0] > -torch.inf).nonzero()} - stored
             assert {answer for row, answer in zip(full, answers, strict=True) if not row.stored} == possible
             assert set(answers) - possible == (set() if new_only else stored)
@@ -149,7 +149,7 @@ def test_of_a_hub_only_so_many_stored_answers_are_judged(make_base: MakeBase) ->
     kb = make_base("recall")
     kb.add_many([(f"pup{number}", "hypernym", "dog.n.01") for number in range(30)])
     with kb.session() as session:
-        dog, role = np.array([session.entity("dog.n.01")]), np.array([session.role("hypernym", "head")])
+        dog, role = np.array([session.names.entity("dog.n.01")]), np.array([session.names.role("hypernym", "head")])
         degree = int(session.live.graph.degrees(dog)[0])
         best = session.predictor.best
         (everything,) = best(dog, role, [100], [None])
@@ -251,7 +251,7 @@ def test_unseen_entities_with_equal_facts_tie_exactly(make_base: MakeBase, name:
         kb.add_many([(twin, "hypernym", "wolf.n.01"), (twin, "similar_to", "fox.n.01"), ("paw.n.01", "part_of", twin)])
         kb.add_many([(f"{twin}{number}", "part_of", "cat.n.01") for number in range(crowd)])
     with kb.session() as session:
-        numbers = [session.entity(twin) for twin in UNSEEN[:2]]
+        numbers = [session.names.entity(twin) for twin in UNSEEN[:2]]
     for (entity, _), row in every_score(kb).items():
         if entity not in UNSEEN:
             assert row[numbers[0]] == row[numbers[1]]
@@ -302,7 +302,7 @@ def test_answers_that_are_not_stored_share_one_probability(make_base: MakeBase, 
     with kb.session() as session:
         for entity in ("canine.n.02", UNSEEN[0]):
             for role in range(8):
-                asked = np.array([session.entity(entity)]), np.array([role])
+                asked = np.array([session.names.entity(entity)]), np.array([role])
                 (ranked,) = session.predictor.best(*asked, [1000])
                 shares = ranked.log_p if session.predictor.model.exact is None else ranked.scores
                 assert float(np.exp(shares).sum()) == pytest.approx(1, abs=1e-4)
@@ -323,9 +323,9 @@ def test_an_answer_is_no_less_likely_because_others_come(make_base: MakeBase, na
     def judged() -> tuple[float, float]:
         with kb.session() as session:
             numbers = (
-                session.entity("canine.n.02"),
-                session.role("hyponym", "tail"),
-                session.entity("pup0"),
+                session.names.entity("canine.n.02"),
+                session.names.role("hyponym", "tail"),
+                session.names.entity("pup0"),
             )
             found = session.predictor.judge(*(np.array([number]) for number in numbers))
         return float(found.scores[0]), float(found.log_p[0])
@@ -351,7 +351,7 @@ def test_similar_is_the_cosine(make_base: MakeBase) -> None:
     with kb.session() as session:
         rows = live_vectors_of(session).current().entities
         for each in found:
-            pair = rows[[session.entity(UNSEEN[0]), session.entity(each.entity)]]
+            pair = rows[[session.names.entity(UNSEEN[0]), session.names.entity(each.entity)]]
             assert each.similarity == pytest.approx(float(torch.cosine_similarity(pair[0], pair[1], dim=0)), abs=1e-5)
     similarities = [row.similarity for row in found]
     assert similarities == sorted(similarities, reverse=True)

@@ -53,8 +53,8 @@ def test_it_is_done_again_when_the_base_has_grown_or_has_a_new_relation(
             return len(done)
 
         with kb.session() as session:
-            assert session.self_calibration is not None
-            counted = session.self_calibration
+            assert session.probabilities.self_calibration is not None
+            counted = session.probabilities.self_calibration
         assert counted.is_due()
         assert (ask(), ask(), counted.is_due()) == (1, 1, False)
         kb.add("new", fact.relation, fact.tail)

@@ -45,9 +45,11 @@ def test_probabilities_are_those_of_the_calibration(make_base: MakeBase, calibra
     table = some_calibration()
     found = kb.predict("wolf.n.01", "hyponym", 100, new_only=False)
     with kb.session() as session:
-        wolf, role = session.entity("wolf.n.01"), session.role("hyponym", "tail")
+        wolf, role = session.names.entity("wolf.n.01"), session.names.role("hyponym", "tail")
         judged = session.predictor.judge(
-            np.full(len(found), wolf), np.full(len(found), role), np.array([session.entity(row.tail) for row in found])
+            np.full(len(found), wolf),
+            np.full(len(found), role),
+            np.array([session.names.entity(row.tail) for row in found]),
         )
     assert [row.probability for row in found] == pytest.approx(table.probability(judged.log_p, judged.leads).tolist())
     assert any(row.stored for row in found)
@@ -159,26 +161,26 @@ def test_names_are_checked(make_base: MakeBase) -> None:
     kb = make_base("recall")
     kb.add_many([(UNSEEN[0], "eats", "mutton"), (UNSEEN[1], "hypernym", "dog.n.01")])
     with kb.session() as session:
-        assert session.saved.vocab.entities[session.entity("dog.n.01")] == "dog.n.01"
-        assert session.subject(UNSEEN[1]) == session.entity(UNSEEN[1]) > session.entity(UNTRAINED)
-        assert session.role("hyponym", "tail") == session.role("hyponym", "head") + len(RELATIONS)
+        assert session.saved.vocab.entities[session.names.entity("dog.n.01")] == "dog.n.01"
+        assert session.names.subject(UNSEEN[1]) == session.names.entity(UNSEEN[1]) > session.names.entity(UNTRAINED)
+        assert session.names.role("hyponym", "tail") == session.names.role("hyponym", "head") + len(RELATIONS)
         with pytest.raises(ConfigError, match='direction is "tail", to ask for tails'):
-            session.role("hyponym", "left")
+            session.names.role("hyponym", "left")
         with pytest.raises(
             EmptyNeighborhoodError, match=r'"unicorn.*" has no facts yet; add one first: hmem facts add'
         ):
-            session.subject(UNTRAINED)
+            session.names.subject(UNTRAINED)
         with pytest.raises(
             EmptyNeighborhoodError, match=r'".*" has only facts with relations .* --from \S+ --out DIR$'
         ):
-            session.subject(UNSEEN[0])
+            session.names.subject(UNSEEN[0])
         with pytest.raises(
             UntrainedRelationError, match=r'the relation "eats" is stored and shown.*hmem train --from \S+ --out DIR$'
         ):
-            session.role("eats", "tail")
+            session.names.role("eats", "tail")
     kb.remove(UNSEEN[0], "eats", "mutton")
     with kb.session() as session, pytest.raises(EmptyNeighborhoodError, match="has no facts yet"):
-        session.subject(UNSEEN[0])
+        session.names.subject(UNSEEN[0])
 
 
 def test_names_that_may_have_been_meant_are_found_outside_of_the_session(make_base: MakeBase) -> None:
@@ -188,7 +190,7 @@ def test_names_that_may_have_been_meant_are_found_outside_of_the_session(make_ba
             pytest.raises(UnknownNameError, match='no relation "hypernim"') as raised,
             kb.session(suggest=suggest) as now,
         ):
-            now.role("hypernim", "tail")
+            now.names.role("hypernim", "tail")
         assert (raised.value.option, raised.value.found) == ("relation", "hypernim")
         assert raised.value.suggestions == expected
     with pytest.raises(UnknownNameError) as raised:

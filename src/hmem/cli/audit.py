@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hmem.cli import options, output, tables
-from hmem.cli.ask import opened, watching
+from hmem.cli.opened import opened, watching
 
 if TYPE_CHECKING:
     from hmem.knowledge.audit import Suspect, Suspects

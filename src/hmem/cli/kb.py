@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output, transfer
-from hmem.cli.ask import opened
+from hmem.cli.opened import opened
 from hmem.errors import CheckpointError, StoreError
 
 if TYPE_CHECKING:

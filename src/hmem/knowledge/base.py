@@ -11,14 +11,15 @@ open; nothing is trained for it. Without a model of its own, the one that comes 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 
 from hmem.errors import ConfigError, DataError
 from hmem.graph.dataset import Dataset
 from hmem.graph.days import Stretch
 from hmem.graph.descriptions import Description
 from hmem.graph.qualifiers import Day, Given
-from hmem.knowledge.audit import AT_ONCE, EXPLAINED, SAMPLE, Suspects, Watch
+from hmem.knowledge import whole_graph
+from hmem.knowledge.audit import SAMPLE, Suspects, Watch
 from hmem.knowledge.contents import Contents, numbered, told_of
 from hmem.knowledge.explanation import Reasons
 from hmem.knowledge.model_link import ModelLink, attach
@@ -235,7 +236,7 @@ class KnowledgeBase(Contents):
     def has_outgrown(self, entity: str, *, at: Day | None = None) -> bool:
         """Whether it is so much larger than anything was in training that its answers have no probability."""
         with self.session(at=at) as session:
-            return session.has_outgrown(session.entity(entity))
+            return session.probabilities.has_outgrown(session.names.entity(entity))
 
     def score(
         self, head: str, relation: str, tail: str, *, direction: Direction = "tail", at: Day | None = None
@@ -277,17 +278,8 @@ class KnowledgeBase(Contents):
         `watch` is told how many entities are done, of how many, and ends it by returning False: what was found until
         then is given.
         """
-        with self.session(at=at) as session:
-            entities, roles = session.to_complete(relation, having)
-        found: list[Prediction] = []
-        for done, entity in enumerate(entities.tolist()):
-            if watch is not None and not watch(done, len(entities)):
-                break
-            with self.session(at=at) as session:
-                found += session.missing_in(entity, roles, k)
-            if len(found) >= 2 * k:
-                found = likeliest(found, k)
-        return Predictions(likeliest(found, k))
+        lend = partial(self.session, at=at)
+        return Predictions(whole_graph.missing_anywhere(lend, k, relation, having, watch or _to_the_end))
 
     def audit(
         self,
@@ -303,17 +295,7 @@ class KnowledgeBase(Contents):
         Those of an entity, of a relation or of all; of more than `sample` some are drawn, unless that is None. `watch`
         is told how many are done, of how many, and ends it by returning False: what was found until then is given.
         """
-        with self.session() as session:
-            facts, total = session.to_audit(entity, relation, sample)
-        found, done = [], 0
-        while done < len(facts) and (watch is None or watch(done, len(facts))):
-            with self.session() as session:
-                found += session.suspects(facts[done : done + AT_ONCE])
-            done = min(done + AT_ONCE, len(facts))
-        found = sorted(found, key=lambda each: -each.doubt)[:k]
-        with self.session() as session:
-            found = [session.with_expected(each, why=place < EXPLAINED) for place, each in enumerate(found)]
-        return Suspects(found, judged=done, facts=total)
+        return whole_graph.audit(self.session, k, entity, relation, sample, watch or _to_the_end)
 
     def similar(self, entity: str, k: int = 10) -> Similars:
         """The k entities whose vectors point most nearly the same way."""
@@ -355,15 +337,13 @@ class KnowledgeBase(Contents):
         return self.store.add([row.names for row in likely], source=source, **given)
 
 
-def likeliest(found: list[Prediction], k: int) -> list[Prediction]:
-    """The k likeliest, or those of the best scores where the model is not calibrated, ranked anew."""
-    order = sorted(found, key=lambda row: (row.probability is None, -(row.probability or 0.0), -row.score, row.names))
-    return [replace(row, rank=rank) for rank, row in enumerate(order[:k], 1)]
-
-
 def _pairs(questions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     pairs = list(questions)
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise DataError(f"expected questions as (entity, relation), received {pair!r:.60}")
     return pairs
+
+
+def _to_the_end(_done: int, _total: int) -> bool:
+    return True

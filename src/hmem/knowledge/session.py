@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
@@ -12,17 +12,11 @@ from jaxtyping import Int
 from hmem.errors import (
     ConfigError,
     EmptyNeighborhoodError,
-    Hint,
     HMemError,
-    UntrainedRelationError,
-    shown,
 )
-from hmem.evaluation.calibration import Calibration
-from hmem.evaluation.slots import stored_answers
-from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
+from hmem.knowledge.asked_names import AskedNames
 from hmem.knowledge.audit import BECAUSE, Suspect, chosen, doubt, expected, judged
-from hmem.knowledge.counted import USUAL, Weights
 from hmem.knowledge.explanation import (
     Reasons,
     Removed,
@@ -32,17 +26,15 @@ from hmem.knowledge.explanation import (
     reasons_of,
 )
 from hmem.knowledge.live_graph import LiveGraph
-from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.missing import asked_for, missing_facts
 from hmem.knowledge.model_link import ModelLink
-from hmem.knowledge.newcomers import Newcomers
 from hmem.knowledge.predictor import Ids, Predictor
+from hmem.knowledge.probabilities import Probabilities
 from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.self_calibration import SelfCalibration
 from hmem.knowledge.similar import similar
 from hmem.knowledge.store.evidence import Evidence
-from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.knowledge.value_estimate import Estimate, Estimator
@@ -75,36 +67,20 @@ class Session:
         """With the `self_calibration` of a session of all times, one of a single time has that, and counts nothing."""
         self.model_link = link
         self.saved = saved
-        is_open = saved.model.takes_new_relations
         belongs_to_no_graph = len(saved.vocab.relations) == 0
-        takes = {"takes_new_relations": is_open, "takes_values": belongs_to_no_graph}
+        takes = {"takes_new_relations": saved.model.takes_new_relations, "takes_values": belongs_to_no_graph}
         self.live = LiveGraph(store, saved.vocab, **takes, evidence=evidence)
+        self.probabilities = Probabilities(saved, self.live, link, self_calibration)
         if belongs_to_no_graph:
-            self.predictor = Predictor(saved.model, self.live, counting=1.0, weights_of=self._weights_of)
+            self.predictor = Predictor(saved.model, self.live, counting=1.0, weights_of=self.probabilities.weights)
         else:
             self.predictor = Predictor(saved.model, self.live, counting=saved.config.training.counting or 0.0)
+        self.names = AskedNames(self.live, self.predictor)
         self._estimators: dict[str, Estimator] = {}  # by property, of the moment when they were asked
-        self._is_implicit = saved.model.is_implicit
-        calibration = saved.metrics.get("calibration")
-        self._calibration = None if calibration is None else Calibration.from_dict(calibration)
-        if self_calibration is None and belongs_to_no_graph:
-            self_calibration = SelfCalibration(saved.model, self.live, link)
-        self.self_calibration = self_calibration
-        self._newcomers = Newcomers(saved.model, self.live) if belongs_to_no_graph else None
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """That of the model, or one by the facts of the base for a model that was not trained on it."""
-        return self._calibration if self.self_calibration is None else self.self_calibration.current()
 
     def _prepare(self) -> None:
         """Weigh the network and counting before anything is ranked, if that is due."""
-        _ = self.calibration
-
-    def _weights_of(self, entity: int, role: int) -> Weights:
-        """What the network and counting are worth in a question: in this base, or anywhere if the entity is new."""
-        is_new = self._newcomers is not None and self._newcomers.is_one(entity, role)
-        return USUAL if self.self_calibration is None or is_new else self.self_calibration.weights
+        _ = self.probabilities.calibration
 
     def answer_each(self, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The best answers to each question, all in one pass; one that cannot be answered has its error instead."""
@@ -128,7 +104,7 @@ class Session:
     def judge(self, facts: Sequence[Names3], direction: str) -> list[Prediction]:
         """The given facts, each as if it were not stored; `rank` is among what else could be answered instead."""
         self._prepare()
-        numbers = [self._fact(*fact, direction) for fact in facts]
+        numbers = [self.names.fact(*fact, direction) for fact in facts]
         asked, roles, answers = np.array(numbers, dtype=np.int64).reshape(-1, 3).T
         return self._predictions(asked, roles, self.predictor.judge(asked, roles, answers))
 
@@ -145,29 +121,29 @@ class Session:
     def missing(self, entity: str, k: int) -> list[Prediction]:
         """The k likeliest facts about an entity that are not stored, over all relations and both directions."""
         k = _counted(k)
-        asked = self.subject(entity)
-        roles, ranked = missing_facts(self.predictor, asked, k, self.calibration)
+        asked = self.names.subject(entity)
+        roles, ranked = missing_facts(self.predictor, asked, k, self.probabilities.calibration)
         return self._predictions(np.full(len(roles), asked), roles, ranked)
 
     def to_complete(
         self, relation: str | None, having: tuple[str, str] | None
     ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
         """The entities of a graph, or of a kind, whose missing facts are looked for, and the roles that are asked."""
-        asked = None if relation is None else self.role(relation, "head")
-        kind = None if having is None else (self.role(having[0], "head"), self.entity(having[1]))
+        asked = None if relation is None else self.names.role(relation, "head")
+        kind = None if having is None else (self.names.role(having[0], "head"), self.names.entity(having[1]))
         return asked_for(self.live, asked, kind)
 
     def missing_in(self, entity: int, roles: Int[np.ndarray, " m"], k: int) -> list[Prediction]:
         """The k likeliest facts that an entity lacks in some roles; none where nothing can be asked about it."""
         if not self.predictor.is_askable(entity):
             return []
-        found, ranked = missing_facts(self.predictor, entity, k, self.calibration, roles)
+        found, ranked = missing_facts(self.predictor, entity, k, self.probabilities.calibration, roles)
         return self._predictions(np.full(len(found), entity), found, ranked)
 
     def to_audit(self, entity: str | None, relation: str | None, sample: int | None) -> tuple[Triples, int]:
         """Stored facts, some of them drawn at random if they are too many, and how many there are."""
-        subject = None if entity is None else self.subject(entity)
-        asked = None if relation is None else self.role(relation, "head")
+        subject = None if entity is None else self.names.subject(entity)
+        asked = None if relation is None else self.names.role(relation, "head")
         return chosen(self.live.facts(), subject, asked, sample)
 
     def suspects(self, facts: Triples) -> list[Suspect]:
@@ -185,7 +161,7 @@ class Session:
 
     def with_expected(self, suspect: Suspect, *, why: bool) -> Suspect:
         """The same with what is expected in its place, and with the facts that speak for it if that is asked."""
-        head, role, tail = self._fact(*suspect.names, "tail")
+        head, role, tail = self.names.fact(*suspect.names, "tail")
         self._prepare()
         fact = self.predictor.fact(head, role, tail)
         with self.live.without(*fact) if self.live.graph.contains(*fact) else nullcontext():
@@ -205,11 +181,11 @@ class Session:
     def similar(self, entity: str, k: int) -> list[Similar]:
         """The k entities most like this one."""
         k = _counted(k)
-        asked = self.entity(entity)
+        asked = self.names.entity(entity)
         vectors = self.predictor.vectors
         if not (self.live.has_facts(asked) if vectors is None else vectors.is_placed(asked)):
             if not self.live.has_facts(asked):
-                raise self._no_facts(asked)
+                raise self.names.no_facts(asked)
             raise EmptyNeighborhoodError(
                 f'"{entity}" has no fact that links it to an entity the model was trained with, so it has no vector yet'
             )
@@ -223,7 +199,7 @@ class Session:
     def explain(self, head: str, relation: str, tail: str, direction: str) -> Reasons:
         """Why the fact scores what it scores, asked from the end that `direction` says."""
         self._prepare()
-        entity, role, answer = self._fact(head, relation, tail, direction)
+        entity, role, answer = self.names.fact(head, relation, tail, direction)
         parts, judged, stored = explain_answer(self.predictor, entity, role, answer)
         judged = replace(judged, stored=np.array([stored]))  # it was judged while the fact was left out
         total: float | None = None
@@ -236,7 +212,7 @@ class Session:
             fact=self.predictor.named(entity, role, answer),
             score=float(judged.scores[0]),
             total=total,
-            probability=self._probabilities(np.array([entity]), np.array([role]), judged)[0][0],
+            probability=self.probabilities.of(np.array([entity]), np.array([role]), judged)[0][0],
             stored=stored,
         )
 
@@ -244,11 +220,11 @@ class Session:
         """The probabilities of an answer that is asked for without some facts."""
         count = len(parts.walks)
         without = replace(parts.without, stored=np.full(count, stored))
-        return [left for left, _ in self._probabilities(np.full(count, entity), np.full(count, role), without)]
+        return [left for left, _ in self.probabilities.of(np.full(count, entity), np.full(count, role), without)]
 
     def memory_weights(self, entity: str, relation: str, direction: str) -> dict[Names3, float]:
         """How strongly each fact of an entity stands in its memory when the relation is asked for."""
-        return memory_weights(self.predictor, self.entity(entity), self.role(relation, direction))
+        return memory_weights(self.predictor, self.names.entity(entity), self.names.role(relation, direction))
 
     def estimate(self, entity: str, property: str) -> Estimate:
         """What a property of an entity probably is; a value that is stored is withheld."""
@@ -256,83 +232,14 @@ class Session:
         estimator = self._estimators.get(name)
         if estimator is None or estimator.moment != self.live.moment:
             estimator = self._estimators[name] = Estimator(self.predictor, name)
-        return estimator.estimate(self.entity(entity))
-
-    def has_outgrown(self, entity: int) -> bool:
-        """Whether it has so many more facts of a kind than any had in training that no probability can be given."""
-        calibration = self.calibration
-        return calibration is not None and not calibration.covers(self.live.graph.edges_of(entity)[0])
-
-    # Names, which are checked here and nowhere else
-
-    def entity(self, name: str) -> int:
-        """The number of an entity, by its id, its label or an alias."""
-        return self._number("entity", self.live.entities.names, name)
-
-    def _number(self, kind: Kind, names: Names, name: str) -> int:
-        if isinstance(name, str) and name.startswith(HIDDEN):  # a bucket, which only the graph knows of
-            raise unknown_name(kind, name)
-        own = names.get(name) if isinstance(name, str) else None
-        is_exact = not isinstance(name, str) or (own is not None and (kind != "entity" or self.live.has_facts(own)))
-        found = None if is_exact else self.live.store.naming.get(kind, name)
-        return names.id_of(name if found is None else found, suggest=False)
-
-    def subject(self, name: str) -> int:
-        """The number of an entity that a question is about."""
-        entity = self.entity(name)
-        if not self._is_implicit and not self.live.has_facts(entity):
-            raise self._no_facts(entity)
-        if self._is_implicit and entity >= self.live.num_trained:
-            raise ConfigError(
-                f'"{name}" came after training, and this model has learned its memories instead of assembling them '
-                '(kind="implicit"); use an explicit model to ask about unseen entities'
-            )
-        return entity
-
-    def role(self, relation: str, direction: str) -> int:
-        """The number of the role that stands for a relation asked from one end."""
-        number = self._number("relation", self.live.relations.names, relation)
-        if number >= self.live.num_relations:
-            problem = f'the relation "{shown(relation)}" is stored and shown, but the model was trained before it came'
-            raise UntrainedRelationError(
-                problem, hint=self._train_hint("to predict with it, train with the present facts")
-            )
-        if direction not in get_args(Direction):
-            raise ConfigError(f'direction is "tail", to ask for tails, or "head", to ask for heads; not {direction!r}')
-        return number + self.live.num_relations if direction == "tail" else number
-
-    def _fact(self, head: str, relation: str, tail: str, direction: str) -> tuple[int, int, int]:
-        """The asked entity, the role and the answer of a fact that is asked for from one end."""
-        role = self.role(relation, direction)
-        asked, other = (head, tail) if direction == "tail" else (tail, head)
-        entity, answer = self.subject(asked), self.entity(other)
-        if not self.predictor.is_candidate(answer):
-            raise self._no_facts(answer)
-        return entity, role, answer
-
-    def _no_facts(self, entity: int) -> EmptyNeighborhoodError:
-        """Why there is nothing to assemble a memory from."""
-        name, path = shown(self.live.entities.names[entity]), self.live.store.path
-        if self.live.has_stored_facts(entity):
-            if self.live.takes_new_relations or self.live.evidence.at is not None:
-                problem = f'the facts about "{name}" do not count here: they held at other times, a model inferred them'
-                return EmptyNeighborhoodError(f"{problem}, or their confidence is 0")
-            problem = f'"{name}" has only facts with relations that the model was not trained with'
-            return EmptyNeighborhoodError(problem, hint=self._train_hint("add others, or train a model with these"))
-        hint = Hint(text="add one first", command=f"hmem facts add {path} HEAD RELATION TAIL")
-        return EmptyNeighborhoodError(f'"{name}" has no facts yet', hint=hint)
-
-    def _train_hint(self, text: str) -> Hint:
-        return Hint(text=text, command=f"hmem train --from {self.live.store.path} --out DIR")
-
-    # Numbers
+        return estimator.estimate(self.names.entity(entity))
 
     def _asked(self, question: Question) -> _Asked | HMemError:
         try:
             k = _counted(question.k)
-            entity = self.subject(question.entity)
+            entity = self.names.subject(question.entity)
             room = 0 if question.new_only else self.predictor.room(entity, question.most_edges)
-            return _Asked(entity, self.role(question.relation, question.direction), k, room)
+            return _Asked(entity, self.names.role(question.relation, question.direction), k, room)
         except HMemError as error:
             return error
 
@@ -341,7 +248,7 @@ class Session:
         columns = (entities, roles, ranked.answers, ranked.scores, ranked.stored, ranked.ranks)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         found = []
-        for row, probabilities in zip(rows, self._probabilities(entities, roles, ranked), strict=True):
+        for row, probabilities in zip(rows, self.probabilities.of(entities, roles, ranked), strict=True):
             entity, role, answer, score, stored, rank = row
             head, relation, tail = self.predictor.named(entity, role, answer)
             direction: Direction = "tail" if role >= self.live.num_relations else "head"
@@ -350,29 +257,6 @@ class Session:
             found.append(fact(score=score, probability=probability, if_missing=if_missing, stored=stored, rank=rank))
         known = self.live.store.inferred(each.names for each in found if not each.stored)
         return [replace(each, inferred_by=known.get(each.names)) if each.names in known else each for each in found]
-
-    def _probabilities(self, entities: Ids, roles: Ids, ranked: Ranked) -> list[tuple[float | None, float | None]]:
-        """The probability of each answer, and that provided an answer is missing at all.
-
-        None where the calibration cannot speak of the entity that is asked about.
-        """
-        calibration = self.calibration
-        if calibration is None:
-            return [(None, None)] * len(entities)
-        graph = self.live.graph
-        missing = calibration.missing(graph, entities, roles, ranked.lead_log_p, ranked.stored)
-        stored = stored_answers(graph, entities, roles, ranked.stored)
-        if_missing = calibration.probability(ranked.log_p, ranked.leads, stored=stored)
-        shown = missing * if_missing
-        for entity, role in set(zip(entities.tolist(), roles.tolist(), strict=True)):
-            steps = None if self._newcomers is None else self._newcomers.steps(entity, role)
-            if steps is not None:
-                rows = (entities == entity) & (roles == role)
-                shown[rows] = if_missing[rows] = steps(ranked.log_p[rows])
-        outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
-        both = zip(shown.tolist(), if_missing.tolist(), strict=True)
-        none = None, None
-        return [none if entity in outgrown else each for entity, each in zip(entities.tolist(), both, strict=True)]
 
 
 def whole(found: Iterable[list[Prediction] | HMemError]) -> list[list[Prediction]]:

@@ -73,7 +73,7 @@ class Sessions:
 
     def keep_calibration(self) -> None:
         """See `KnowledgeBase.keep_calibration`."""
-        counted = None if self._session is None else self._session.self_calibration
+        counted = None if self._session is None else self._session.probabilities.self_calibration
         if counted is not None and not counted.is_kept and not self.store.is_frozen:
             with suppress(HMemError, OSError), Store.open(self.store.path) as store:
                 counted.keep_in(store)
@@ -83,7 +83,7 @@ class Sessions:
         session = self._dated.pop(at, None)
         if session is None or session.saved is not now.saved:
             evidence = replace(self.evidence, at=at)
-            session = Session(self.store, now.saved, now.model_link, evidence, now.self_calibration)
+            session = Session(self.store, now.saved, now.model_link, evidence, now.probabilities.self_calibration)
         self._dated[at] = session
         while len(self._dated) > MOST_DATED:
             self._dated.popitem(last=False)

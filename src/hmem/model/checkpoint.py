@@ -22,7 +22,8 @@ from typing import Any
 
 import torch
 
-from hmem.config import Config, from_dict, to_dict, upgraded
+from hmem.config import Config, from_dict, to_dict
+from hmem.earlier_settings import upgraded
 from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.graph.names import Vocabulary
 from hmem.model.build import Network, build, sizes

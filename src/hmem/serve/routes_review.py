@@ -11,8 +11,8 @@ import numpy as np
 from fastapi import APIRouter
 
 from hmem.knowledge.audit import EXPLAINED
-from hmem.knowledge.base import likeliest
 from hmem.knowledge.results import Prediction
+from hmem.knowledge.whole_graph import likeliest, most_doubtful
 from hmem.serve.context import BRIEF, TheService, day, failures
 from hmem.serve.requests import AuditIn, MissingAnywhereIn
 from hmem.serve.responses_ask import AuditOut, MissingAnywhereOut
@@ -37,7 +37,7 @@ async def audit(service: TheService, body: AuditIn) -> AuditOut:
         some = facts[done : done + AT_ONCE]
         found += await service.ask(lambda now, some=some: now.suspects(some))  # type: ignore[misc]
         done += len(some)
-    found = sorted(found, key=lambda each: (-each.doubt, each.names))[: body.k]
+    found = most_doubtful(found, body.k)
     for place, each in enumerate(found[:EXPLAINED]):
         if time.monotonic() < end:
             found[place] = await service.ask(lambda now, each=each: now.with_expected(each, why=True))  # type: ignore[misc]

@@ -204,8 +204,8 @@ class Service:
 
     def _take_model(self, session: Session) -> None:
         session.predictor.index()  # unseen entities are placed now, not at the first question
-        if session.calibration is not None and self.writer is not None:  # counted now, too
-            counted = session.self_calibration
+        if session.probabilities.calibration is not None and self.writer is not None:  # counted now, too
+            counted = session.probabilities.self_calibration
             if counted is not None and not counted.is_kept:
                 counted.keep_in(self.writer)
         is_trained = session.saved.model.is_trained.cpu().numpy()
