@@ -39,6 +39,12 @@ def test_a_table_is_written_as_its_name_says(command: Command, zoo: str, questio
         rows = list(csv.DictReader(file))
     for found in (table, rows):
         assert [[each[part] for part in ("head", "relation", "tail")] for each in found] == names
+    both = command(*question, zoo, "-k", 4, "--out", "again.json", "--json", "-")
+    assert json.loads(both.out)["facts"][0]["head"] == names[0][0]
+    assert (Path("again.json").read_text(), "again.json: 4 facts\n" in both.err) == (
+        Path("found.json").read_text(),
+        True,
+    )
     refused = command(*question, zoo, "--out", "found.txt")
     assert (refused.code, "expected NAME.csv" in refused.err) == (2, True)
     assert command(*question, zoo, "--out", zoo).code != 0

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hmem.cli import output
-from hmem.cli.output import training_progress
+from hmem.cli import progress
+from hmem.cli.progress import import_progress, step_progress, training_progress
 from hmem.training.loop import Progress
 
 
@@ -54,7 +54,7 @@ def test_on_a_terminal_a_bar_with_the_figures(
     def terminal(**options: Any) -> Console:
         return Console(**options, force_terminal=True, width=150)
 
-    monkeypatch.setattr(output, "Console", terminal)
+    monkeypatch.setattr(progress, "Console", terminal)
     with training_progress() as show:
         show(now(validated=0.25, best=0.5))
     out, err = capsys.readouterr()
@@ -72,7 +72,7 @@ def test_away_from_a_terminal_nothing_that_takes_long_is_silent(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(float(20 * tick) for tick in range(100))
-    monkeypatch.setattr("hmem.cli.output.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("hmem.cli.progress.time.monotonic", lambda: next(clock))
     with training_progress() as show:
         show(now())  # after 20 seconds
         show(now())
@@ -80,10 +80,10 @@ def test_away_from_a_terminal_nothing_that_takes_long_is_silent(
         show.asking("validating", 40, 100)
         show.asking("calibrating", 60, None)
         show.asking("calibrating", 80, None)
-    with output.import_progress() as report:
+    with import_progress() as report:
         report("questions", 10, 50)
         report("questions", 20, 50)
-    with output.step_progress() as step:
+    with step_progress() as step:
         step("trial 0", 0.25, "valid MRR 0.500")
         step("trial 0", 0.5, "valid MRR 0.500")
     assert capsys.readouterr().err.splitlines() == [

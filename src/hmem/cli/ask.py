@@ -70,9 +70,7 @@ def missing(
     least: Annotated[
         float, typer.Option(min=0, max=1, help="With --store: the least probability of what is kept.")
     ] = 0.5,
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write them to NAME.csv, .parquet or .json instead.")
-    ] = None,
+    out: tables.Out = None,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
@@ -80,8 +78,6 @@ def missing(
     whole graph, one relation or one kind of entity. Ctrl-C ends that early and keeps what was found."""
     if entity is not None and (relation is not None or having is not None):
         raise ConfigError("--relation and --having go through the graph: leave out ENTITY, or ask with hmem predict")
-    if out is not None:
-        tables.check(out)
     with opened(kb, device, with_inferred=with_inferred, to_write=store) as (base, find):
         if entity is not None:
             name = find.entity(entity)
@@ -95,10 +91,8 @@ def missing(
             with watching("entities") as watch:
                 found = base.missing_anywhere(k or 100, relation=chosen, having=kind, at=at, watch=watch)
         done = base.infer(found, least=least, source="hmem missing") if store else None
-    if out is not None:
-        tables.write(found, out)
-        output.say(f"{out}: {output.plural(len(found), 'fact')}")
-    elif not output.written(json_path, {"entity": name, "facts": found.to_dicts(), **found.labels.to_dict()}):
+    told = {"entity": name, "facts": found.to_dicts(), **found.labels.to_dict()}
+    if not tables.written(out, found, "fact", json_path, told):
         show_predictions(found, title, ["head", "relation", "tail"], stored=False)
     if done is not None:
         before = f", {done.unchanged:,} of them since before" if done.unchanged else ""

@@ -21,25 +21,19 @@ def audit(
         int, typer.Option(min=0, help="How many facts to look at, drawn at random if there are more; 0 for all.")
     ] = 1000,
     k: options.Count = 10,
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write them to NAME.csv, .parquet or .json instead.")
-    ] = None,
+    out: tables.Out = None,
     device: options.Device = "cpu",
     json_path: options.AnswerJson = None,
 ) -> None:
     """Stored facts that the others speak against, with what would be expected instead and why. Each is asked for from
     both of its ends as if it were not stored. Ctrl-C ends it early and keeps what was found."""
-    if out is not None:
-        tables.check(out)
     with opened(kb, device) as (base, find):
         about = None if entity is None else find.entity(entity)
         chosen = None if relation is None else find.relation(relation)
         with watching("facts") as watch:
             found = base.audit(k, entity=about, relation=chosen, sample=sample or None, watch=watch)
-    if out is not None:
-        tables.write(found, out)
-        output.say(f"{out}: {output.plural(len(found), 'fact')}")
-    elif not output.written(json_path, {"judged": found.judged, "of": found.facts, "facts": found.to_dicts()}):
+    told = {"judged": found.judged, "of": found.facts, "facts": found.to_dicts()}
+    if not tables.written(out, found, "fact", json_path, told):
         show(found)
 
 

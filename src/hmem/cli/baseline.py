@@ -6,77 +6,41 @@ import typer
 
 from hmem.cli import options, output
 from hmem.cli.reports import show_reports
-
-app = typer.Typer(help="Rank with counts, rules, frequency or at random: no training, no GPU.", no_args_is_help=True)
-
-
-@app.command()
-def counts(
-    data: options.Data,
-    split: options.Split = "test",
-    graph: options.Graph = "train",
-    breakdowns: options.Breakdowns = False,
-    json_path: options.Json = None,
-) -> None:
-    """Co-occurrence: of the entities that share a fact with this one, how many have the answer?"""
-    _run("counts", data, split, graph, breakdowns, json_path)
+from hmem.errors import ConfigError
 
 
-@app.command()
-def rules(
+def baseline(
+    name: Annotated[
+        Literal["counts", "rules", "frequency", "random"],
+        typer.Argument(metavar="NAME", help="counts, rules, frequency or random."),
+    ],
     data: options.Data,
     split: options.Split = "test",
     graph: options.Graph = "train",
     combine: Annotated[
-        Literal["max", "noisy-or"], typer.Option(help="Score by the best rule, or by all that fire.")
-    ] = "max",
+        Literal["max", "noisy-or"] | None,
+        typer.Option(help="Of rules: score by the best rule (max), or by all that fire."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of random: another seed, another order.")] = None,
     breakdowns: options.Breakdowns = False,
     json_path: options.Json = None,
 ) -> None:
-    """Length-1 rules mined from the training facts, ranked by confidence."""
-    _run("rules" if combine == "max" else "rules (noisy-or)", data, split, graph, breakdowns, json_path)
+    """Rank with counts, rules, frequency or at random: no training, no GPU.
 
-
-@app.command()
-def frequency(
-    data: options.Data,
-    split: options.Split = "test",
-    graph: options.Graph = "train",
-    breakdowns: options.Breakdowns = False,
-    json_path: options.Json = None,
-) -> None:
-    """The entities that stand most often in the asked role, whichever entity is asked about."""
-    _run("frequency", data, split, graph, breakdowns, json_path)
-
-
-@app.command()
-def random(
-    data: options.Data,
-    split: options.Split = "test",
-    graph: options.Graph = "train",
-    seed: Annotated[int, typer.Option(help="Another seed, another order.")] = 0,
-    breakdowns: options.Breakdowns = False,
-    json_path: options.Json = None,
-) -> None:
-    """A random order: the floor of every metric."""
-    _run("random", data, split, graph, breakdowns, json_path, seed)
-
-
-def _run(
-    name: str,
-    data: str,
-    split: options.SplitName,
-    graph: options.GraphName,
-    breakdowns: bool,
-    json_path: str | None,
-    seed: int = 0,
-) -> None:
+    counts: of the entities that share a fact with this one, how many have the answer? rules: length-1 rules mined from
+    the training facts, ranked by confidence. frequency: the entities that stand most often in the asked role, whichever
+    entity is asked about. random: a random order, the floor of every metric.
+    """
     from hmem.evaluation.baselines import make_baseline
     from hmem.evaluation.report import report
 
+    for option, given, of in (("--combine", combine, "rules"), ("--seed", seed, "random")):
+        if given is not None and name != of:
+            raise ConfigError(f"{option} is of the baseline {of}, not of {name}")
     dataset = output.load(data)
-    scorer = make_baseline(name, dataset, graph, seed)
+    model = "rules (noisy-or)" if combine == "noisy-or" else name
+    scorer = make_baseline(model, dataset, graph, seed or 0)
     settings = {"combine": scorer.combine} if hasattr(scorer, "combine") else {}
-    drawn = seed if name == "random" else None
-    made = report(scorer, dataset, model=name, split=split, graph=graph, settings=settings, seed=drawn)
+    drawn = (seed or 0) if name == "random" else None
+    made = report(scorer, dataset, model=model, split=split, graph=graph, settings=settings, seed=drawn)
     show_reports([made], dataset, breakdowns=breakdowns, json_path=json_path)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output
+from hmem.cli.progress import download_progress
 from hmem.errors import ConfigError, DataError, Hint
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def fetch(
     from hmem.graph.registry import find_entry, resolve
 
     for entry in [find_entry(name) for name in names]:  # a misspelt name costs no download
-        with output.download_progress() as progress:
+        with download_progress() as progress:
             place = resolve(entry, progress)
         print(f"{entry.name}: {place.folder}")
 

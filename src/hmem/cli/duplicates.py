@@ -11,24 +11,17 @@ from hmem.cli import options, output, tables, transfer
 def duplicates(
     kb: options.KnowledgeBase,
     k: options.Count = 20,
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write them to NAME.csv, .parquet or .json instead.")
-    ] = None,
+    out: tables.Out = None,
     json_path: options.AnswerJson = None,
 ) -> None:
     """Pairs of entities that are probably one, by the facts they share and by names that are nearly alike, with what
     speaks for it and against it. The score orders them and is no probability. hmem merge joins two."""
     from hmem.knowledge.duplicates import Finder
 
-    if out is not None:
-        tables.check(out)
     with transfer.open_store(kb, read_only=True) as store:
         found = Finder(store).best(k)
         labels = store.naming.labels(found.ids("kept", "other"))
-    if out is not None:
-        tables.write(found, out)
-        output.say(f"{out}: {output.plural(len(found), 'pair')}")
-    elif not output.written(json_path, {"pairs": found.to_dicts()}):
+    if not tables.written(out, found, "pair", json_path, {"pairs": found.to_dicts()}):
         if not found:
             output.note("no two entities seem to be one")
             return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hmem.cli import options, output
+from hmem.cli.progress import import_progress
 from hmem.errors import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def evaluate(
         raise ConfigError(f"{model} is a model of no one graph; say which DATA to rank")
     dataset = output.load(data) if data is not None else _trained_on(model, loaded.dataset)
     protocols: tuple[Protocol, ...] = PROTOCOLS if protocol == "both" else (protocol,)
-    with output.import_progress() as progress:
+    with import_progress() as progress:
         told = partial(progress, "questions")
         reports = [measure(loaded, dataset, split=split, graph=graph, protocols=protocols, progress=told)]
     if dataset.vocab != loaded.vocab and len(loaded.vocab.entities):

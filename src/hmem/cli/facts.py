@@ -158,12 +158,12 @@ def list_facts(
     """The facts, oldest first, with when they came and from which source."""
     with transfer.open_store(kb, read_only=True) as store:
         chosen = head, relation, tail = _chosen(store, head, relation, tail)
-        most = limit + 1 if limit else None
-        found = list(
-            store.listing(head=head, relation=relation, tail=tail, as_of=as_of, at=at, inferred=inferred, limit=most)
+        most = options.one_more(limit)
+        listing = store.listing(
+            head=head, relation=relation, tail=tail, as_of=as_of, at=at, inferred=inferred, limit=most
         )
-        labels = store.naming.labels_of(each.names for each in found[: limit or None])
-    more, found = bool(limit) and len(found) > limit, found[: limit or None]
+        found, more = options.cut(list(listing), limit)
+        labels = store.naming.labels_of(each.names for each in found)
     if output.written(json_path, [_line(each) for each in found]):
         return
     if not found:
@@ -188,11 +188,11 @@ def history(
     """What was added and removed, when and by which source; the newest first."""
     with transfer.open_store(kb, read_only=True) as store:
         head, relation, tail = _chosen(store, head, relation, tail)
-        found = store.history(head=head, relation=relation, tail=tail, limit=limit + 1 if limit else None)
+        found = store.history(head=head, relation=relation, tail=tail, limit=options.one_more(limit))
         labels = store.naming.labels_of(each.names for each in found)
     events = [event for each in found for event in _events(each)]
     events.sort(key=lambda event: event["at"], reverse=True)  # stable: those of one moment stay in the order given
-    more, events = bool(limit) and len(events) > limit, events[: limit or None]
+    events, more = options.cut(events, limit)
     if output.written(json_path, events):
         return
     if not events:
@@ -213,8 +213,7 @@ def writes(kb: options.KnowledgeBase, limit: options.Limit = LISTED, json_path: 
     from dataclasses import asdict
 
     with transfer.open_store(kb, read_only=True) as store:
-        found = store.writes(limit + 1 if limit else None)
-    more, found = bool(limit) and len(found) > limit, found[: limit or None]
+        found, more = options.cut(store.writes(options.one_more(limit)), limit)
     if output.written(json_path, [asdict(each) for each in found]):
         return
     if not found:

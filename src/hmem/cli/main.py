@@ -57,7 +57,6 @@ app.add_typer(kb.app, name="kb")
 app.add_typer(facts.app, name="facts")
 app.add_typer(entities.app, name="entities")
 app.add_typer(data.app, name="data")
-app.add_typer(baseline.app, name="baseline")
 asking = (
     values.values,
     ask.predict,
@@ -70,7 +69,7 @@ asking = (
     sparql.sparql,
 )
 others = (serve.serve, demo.demo, untrained.untrained, pretrain.pretrain, reproduce.reproduce)
-for command in (train.train, tune.tune, evaluate.evaluate, *asking, *others):
+for command in (train.train, tune.tune, evaluate.evaluate, baseline.baseline, *asking, *others):
     app.command()(command)
 app.add_typer(figures.app, name="figures")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hmem.cli import output, transfer
 from hmem.cli.names import Finder
+from hmem.cli.progress import import_progress
 
 if TYPE_CHECKING:
     from hmem.knowledge.audit import Watch
@@ -37,7 +38,7 @@ def watching(what: str) -> "Iterator[Watch]":
     """A bar for something that takes long. The first Ctrl-C ends it with what was found, a second one at once."""
     from hmem.runs.callbacks import CtrlC
 
-    with output.import_progress() as progress, CtrlC() as ctrl_c:
+    with import_progress() as progress, CtrlC() as ctrl_c:
 
         def watch(done: int, total: int) -> bool:
             progress(what, done, total)

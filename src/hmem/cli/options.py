@@ -3,13 +3,14 @@
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
 from hmem.errors import ConfigError
 from hmem.sqlite_files import refuse_to_replace
 
+T = TypeVar("T")
 SplitName = Literal["valid", "test"]
 GraphName = Literal["train", "train+valid"]
 
@@ -51,6 +52,18 @@ OldTail = Annotated[bool, typer.Option("--tail", hidden=True)]  # what --directi
 Count = Annotated[int, typer.Option("--count", "-k", min=1, help="How many to show.")]
 Source = Annotated[str | None, typer.Option(help="Where they come from; kept with the facts.")]
 Limit = Annotated[int, typer.Option(min=0, help="How many to show at most; 0 for all.")]
+
+
+def one_more(limit: int) -> int | None:
+    """How many to look for, so that it can be said whether there are more."""
+    return limit + 1 if limit else None
+
+
+def cut(found: list[T], limit: int) -> tuple[list[T], bool]:
+    """As many as are shown, and whether there are more."""
+    return (found[:limit], len(found) > limit) if limit else (found, False)
+
+
 AnswerJson = Annotated[
     str | None,
     typer.Option(

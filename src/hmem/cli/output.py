@@ -1,44 +1,29 @@
 """How the commands print: tables to read, JSON for programs.
 
-Tables go to standard output, notes and progress bars to standard error. With `--json -` standard output holds the JSON
+Tables go to standard output, notes to standard error. With `--json -` standard output holds the JSON
 object and nothing else.
 """
 
 import json
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from rich.table import Table
 
 from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
     from hmem.graph.dataset import Dataset
-    from hmem.training.loop import Progress as TrainingProgress
 
 PIPED_WIDTH = 120  # columns, where there is no terminal to ask
-EVERY = 30.0  # seconds between two lines, where there is no terminal for a bar
+
 LONGEST_CELL = 200  # characters of a name in a table; JSON has all of them
-ProgressBars = Callable[[str, int, int | None], None]
+
 JOINERS = "\u200c\u200d"  # invisible, and part of how emoji and some scripts are written
 
 
@@ -181,131 +166,9 @@ def _plain(obj: Any) -> Any:
     return str(obj) if isinstance(obj, Path) else obj
 
 
-def download_progress() -> AbstractContextManager[ProgressBars]:
-    """A bar for every file that is downloaded."""
-    return _bars(DownloadColumn(), TransferSpeedColumn())
-
-
-def import_progress() -> AbstractContextManager[ProgressBars]:
-    """A bar for what is being read or stored."""
-    return _bars(MofNCompleteColumn(), TimeElapsedColumn())
-
-
-class Lines:
-    """Where there is no terminal for a bar: says when to print a line, so that what takes long is not silent."""
-
-    def __init__(self, seconds: float = EVERY) -> None:
-        self.seconds, self.last = seconds, time.monotonic()
-
-    def are_due(self) -> bool:
-        now = time.monotonic()
-        is_due = now - self.last >= self.seconds
-        self.last = now if is_due else self.last
-        return is_due
-
-
-def _counted(what: str, done: int, total: int | None) -> str:
-    return f"{what}: {done:,}" if total is None else f"{what}: {min(done, total):,} of {total:,}"
-
-
-@contextmanager
-def _bars(*columns: ProgressColumn) -> Iterator[ProgressBars]:
-    """Bars with these columns on standard error, if that is a terminal, one for each thing that is reported."""
-    err, lines = console(stderr=True), Lines()
-    shown = (TextColumn("{task.description}"), BarColumn(), *columns)
-    with Progress(*shown, console=err, transient=True, disable=not err.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
-
-        def report(what: str, done: int, total: int | None) -> None:
-            if not err.is_terminal and lines.are_due():
-                note(_counted(what, done, total))
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total)
-
-        yield report
-
-
-@contextmanager
-def step_progress() -> Iterator[Callable[[str, float, str], None]]:
-    """`show(what, share, text)`: a bar on standard error for each thing, if that is a terminal, and text beside it."""
-    err, lines = console(stderr=True), Lines()
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[text]}"))
-    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True, disable=not err.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
-
-        def show(what: str, share: float, text: str) -> None:
-            if not err.is_terminal and lines.are_due():
-                note(f"{what}: {share:.0%} {text}".rstrip())
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=1.0, text=text)
-            bars.update(tasks[what], completed=share, text=text)
-
-        yield show
-
-
-class TrainingShown:
-    """What is shown of a training; called with its progress."""
-
-    def __init__(self, bar: Progress, err: Console) -> None:
-        self.bar, self.err, self.lines = bar, err, Lines()
-        self.task = bar.add_task("train", total=1.0, epoch="0", loss="–", speed="–", best="")
-
-    def __call__(self, now: "TrainingProgress") -> None:
-        best = "" if now.best is None else f"valid MRR {now.best:.3f}"
-        self.bar.update(
-            self.task,
-            completed=now.share,
-            epoch=f"{now.epoch}/{now.epochs}",
-            loss=decimal(now.loss),
-            speed=f"{now.triples_per_second:,.0f}",
-            best=best,
-        )
-        if now.note is not None:
-            self.err.print(now.note, style="yellow", highlight=False, soft_wrap=True)
-        if self.err.is_terminal:
-            return
-        is_due = self.lines.are_due()
-        if now.validated is None and not is_due:
-            return
-        done = f"loss {decimal(now.loss)}  {now.triples_per_second:,.0f} facts/s"
-        so_far = f"epoch {now.epoch}/{now.epochs}  {done}" if now.step else "before the first step"
-        validated = "" if now.validated is None else f"  valid MRR {now.validated:.3f}"
-        self.err.print(f"{so_far}{validated}  {now.seconds:.0f} s", highlight=False)
-
-    def asking(self, what: str, done: int, total: int | None) -> None:
-        """A look at the questions of validation, or at those afterwards."""
-        said = _counted(what, done, total)
-        self.bar.update(self.task, best=said)
-        if not self.err.is_terminal and self.lines.are_due():
-            self.err.print(f"{said} questions", highlight=False)
-
-
-@contextmanager
-def training_progress(quiet: bool = False) -> Iterator[TrainingShown]:
-    """On a terminal a live bar; elsewhere one line per validation, and one now and then.
-
-    On standard error, so that results stay pipeable.
-    """
-    err = Console(stderr=True, quiet=quiet)
-    bar = Progress(
-        TextColumn("epoch {task.fields[epoch]}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("loss {task.fields[loss]}"),
-        TextColumn("{task.fields[speed]} facts/s"),
-        TextColumn("{task.fields[best]}"),
-        TimeRemainingColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal or quiet,
-    )
-    with bar:
-        yield TrainingShown(bar, err)
-
-
 def load(data: str, **options: object) -> "Dataset":
     """`load_dataset` as commands call it: a download shows its progress, and a knowledge base is a graph as well."""
+    from hmem.cli.progress import download_progress
     from hmem.graph.registry import load_dataset
     from hmem.knowledge.store.as_dataset import dataset_of, is_knowledge_base
 

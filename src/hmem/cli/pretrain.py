@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hmem.cli import options, output
+from hmem.cli.progress import step_progress
 from hmem.errors import ConfigError, InterruptedRunError
 
 STEPS = 6_400  # about as many as the model that comes with hmem has made
@@ -41,7 +42,7 @@ def pretrain(
     budget = Budget(minutes=minutes, steps=STEPS if minutes is None and steps is None else steps)
     datasets = [output.load(each) for each in graphs]
     err = output.console(stderr=True)
-    with output.step_progress() as show, CtrlC() as ctrl_c:
+    with step_progress() as show, CtrlC() as ctrl_c:
 
         def making(done: int, number: int) -> None:
             show("graphs", done / number, f"{done:,} of {number:,}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hmem.cli import options, output
+from hmem.cli.progress import training_progress
 from hmem.errors import NonFiniteError
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _run(run: "Run", dataset: "Dataset", graphs: "Sequence[GraphName]", where: "
     title = f"{run.row.table} {run.row.name}, seed {run.seed}"
     output.note(f"{title} ...")
     try:
-        with output.training_progress() as show:
+        with training_progress() as show:
             lines = reproduce(run, dataset, graphs, replace(where, callbacks=(show, ctrl_c)))
     except NonFiniteError as error:
         output.note(f"{title} failed: {error}")

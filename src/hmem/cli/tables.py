@@ -2,8 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from hmem.cli import output
 from hmem.errors import ConfigError
 from hmem.sqlite_files import refuse_to_replace, replacing
 
@@ -13,11 +16,29 @@ if TYPE_CHECKING:
 FORMATS = (".csv", ".parquet", ".json")
 
 
-def check(target: str) -> None:
+def _check(target: str | None) -> str | None:
     """A ConfigError if the name does not say what to write; before anything takes long."""
-    if Path(target).suffix.lower() not in FORMATS:
-        raise ConfigError(f'"{target}": expected NAME.csv, .parquet or .json')
-    refuse_to_replace(Path(target).expanduser())
+    if target is not None:
+        if Path(target).suffix.lower() not in FORMATS:
+            raise ConfigError(f'"{target}": expected NAME.csv, .parquet or .json')
+        refuse_to_replace(Path(target).expanduser())
+    return target
+
+
+Out = Annotated[
+    str | None,
+    typer.Option("--out", metavar="FILE", callback=_check, help="Write them to NAME.csv, .parquet or .json instead."),
+]
+
+
+def written(target: str | None, table: "Table[Any]", noun: str, json_path: str | None, told: object) -> bool:
+    """Write the table where `--out` says and the rest where `--json` says; True if nothing else is to be printed."""
+    is_printed = output.written(json_path, told)
+    if target is None:
+        return is_printed
+    write(table, target)
+    (output.note if is_printed else output.say)(f"{target}: {output.plural(len(table), noun)}")
+    return True
 
 
 def write(table: "Table[Any]", target: str) -> None:

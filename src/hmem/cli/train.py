@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output
+from hmem.cli.progress import TrainingShown, training_progress
 from hmem.errors import ConfigError, InterruptedRunError
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def train(
     if budget is not None:
         settings = merge(settings, {"training": {"minutes": budget}})
     try:
-        with output.training_progress(quiet) as show, CtrlC() as ctrl_c:
+        with training_progress(quiet) as show, CtrlC() as ctrl_c:
             begun = "the weights in use" if fine_tune else "the weights that come with hmem"
             told = () if quiet else (_choices(begun, show),)
             how: dict[str, Any] = {"device": resolve_device(device), "callbacks": (*told, show, ctrl_c)}
@@ -111,7 +112,7 @@ def train(
     _tell(trained, out, from_kb, json_path)
 
 
-def _choices(begun: str, shown: output.TrainingShown) -> "Callback":
+def _choices(begun: str, shown: TrainingShown) -> "Callback":
     """Says on standard error which settings were chosen for the graph and why, and with which weights it began.
 
     And how far it is with questions that take long.

@@ -13,6 +13,7 @@ import typer
 
 from hmem.cli import options, output
 from hmem.cli.names import count_new_names, new_names
+from hmem.cli.progress import import_progress
 from hmem.errors import DataError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def import_(
     given = {name: value for name, value in given.items() if value is not None}  # which counts more than a column
     done: list[tuple[str, Written]] = []
     parts: list[Written] = []
-    with open_store(kb) as store, _interruptible(done, parts), output.import_progress() as progress:
+    with open_store(kb) as store, _interruptible(done, parts), import_progress() as progress:
         tables, besides = [], []
         for number, file in enumerate(files):
             progress("reading", number, len(files))

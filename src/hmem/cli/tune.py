@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import options, output
+from hmem.cli.progress import step_progress
 from hmem.errors import InterruptedRunError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def tune(
     quiet, dataset = json_path == "-", output.load(data)
     plan = Plan(data=data, dataset=dataset, preset=preset, config=configure(settings_of(preset), fixed, seed))
     err = output.console(stderr=True)
-    with output.step_progress() as show, CtrlC() as ctrl_c:
+    with step_progress() as show, CtrlC() as ctrl_c:
         number = 0
 
         def going(now: "Progress") -> None:

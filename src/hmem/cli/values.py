@@ -1,5 +1,6 @@
 """`hmem values`: the numbers, dates, booleans and texts that are said of entities."""
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,13 +39,13 @@ def values(
         entity = None if entity is None else Finder(store).entity(entity)
         chosen = store.values
         if history:
-            found = chosen.history(entity, property_, limit=limit + 1 if limit else None)
+            found = chosen.history(entity, property_, limit=options.one_more(limit))
         else:
             listing = chosen.listing(entity, property_, as_of=as_of)
-            found = [each for each, _ in zip(listing, range(limit + 1), strict=False)] if limit else list(listing)
+            found = list(islice(listing, options.one_more(limit)))
+        found, more = options.cut(found, limit)
         entities = store.naming.labels({each.entity for each in found})
         names = store.naming.called_by("property", {each.property for each in found})
-    more, found = bool(limit) and len(found) > limit, found[: limit or None]
     if output.written(json_path, [_line(each, history) for each in found]):
         return
     if not found:
