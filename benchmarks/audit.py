@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import hmem
+from hmem.evaluation.counted import counts, hidden
 from hmem.graph.triples import Triples, mirror_role
 from hmem.knowledge.audit import doubt, judged
-from hmem.knowledge.counted import counts, hidden
 from hmem.knowledge.session import Session
 from hmem.reproduction.results import append_line
 

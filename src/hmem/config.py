@@ -125,7 +125,9 @@ class TrainingConfig:
     link_withholding: float | None = 0.0  # how often every edge between the two entities is withheld; or none
     identity_dropout: float = 0.0  # how often e_i is zeroed, as it is for an unseen entity
     weight_decay: float = 0.0
-    counting: float | None = 0.0  # how much of it is added to the scores of the trained model; or none
+    # What counting is worth beside the trained model: of the greater count, or of each thing in
+    # hmem.evaluation.joined.Weights; none finds out.
+    counting: float | tuple[float, float, float, float, float] | None = 0.0
     fit_absence: bool = False  # in the end, shift the null slots to what suits the validation facts
     validate_every: float | None = 5.0  # epochs; or none
     patience: int | None = 5  # validations without a better MRR before stopping; none never stops early
@@ -139,7 +141,8 @@ class TrainingConfig:
         _require(
             self, lambda value: value > 0, "be positive", "learning_rate", "exact_rate", "minutes", "validate_every"
         )
-        _require(self, lambda value: value >= 0, "be 0 or more", "weight_decay", "seed", "counting")
+        _require(self, lambda value: value >= 0, "be 0 or more", "weight_decay", "seed")
+        _require(self, _is_weight, "be 0 or more, or five finite numbers", "counting")
         shares = ("label_smoothing", "memory_dropout", "retrieved_dropout", "neighbor_dropout")
         _require(self, lambda share: 0 <= share < 1, "lie in [0, 1)", *shares)
         _require(self, lambda share: 0 <= share <= 1, "lie in [0, 1]", "identity_dropout", "link_withholding")
@@ -240,6 +243,10 @@ def _require(config: object, holds: Callable[[Any], bool], expected: str, *names
             raise ConfigError(f"{shown} must {expected}", option=name, found=value, expected=expected)
 
 
+def _is_weight(value: float | tuple[float, float, float, float, float]) -> bool:
+    return all(map(math.isfinite, value)) if isinstance(value, tuple) else value >= 0
+
+
 def _dotted(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
@@ -275,6 +282,9 @@ def _coerce(options: tuple[Any, ...], value: Any, name: str) -> Any:
         raise ConfigError(problem, option=name, found=value, expected=expected, suggestions=near)
     if float in options and value in ("inf", "infinity", "∞"):
         return math.inf
+    sizes = {len(get_args(option)) for option in options if get_origin(option) is tuple}
+    if isinstance(value, list | tuple) and len(value) in sizes:
+        return tuple(_coerce((float,), each, name) for each in value)
     if isinstance(value, bool):
         if bool in options:
             return value

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hmem.evaluation.isotonic import Steps
+from hmem.evaluation.joined import USUAL
 from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.counted import USUAL
 from hmem.knowledge.newcomers import Newcomers, Slots, usual_number
 
 TEAMS = {f"team {team}": [f"skill {team} {skill}" for skill in range(8)] for team in range(5)}

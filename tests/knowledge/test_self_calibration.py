@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from hmem.evaluation.joined import USUAL, Weights
 from hmem.graph.generated import generated
 from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.counted import USUAL, Weights
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_a_base_keeps_it_for_other_processes(tmp_path: Path, monkeypatch: pytest
         "[" * 9_999,
         "[]",
         note.replace('"found":{', '"found":5,"was":{'),
-        note.replace('"form":2', '"form":0'),
+        note.replace('"form":3', '"form":0'),
         note.replace('"weights":[', '"weights":[NaN,'),
     )
     for other in wrong:

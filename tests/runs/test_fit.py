@@ -11,7 +11,7 @@ import torch
 
 import hmem
 from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
-from hmem.evaluation.joined import WEIGHTS
+from hmem.evaluation.joined import ALONE, Weights, weights_of
 from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import Dataset
 from hmem.model.checkpoint import FILES
@@ -141,11 +141,11 @@ def test_counting_is_part_of_a_model_that_knows_less(tmp_path: Path) -> None:
     )
     small = {**SMALL, "training": {"epochs": 1, "counting": None}}
     model = hmem.fit(data, "tpr-inf", settings=small, out=tmp_path / "m")
-    assert model.config.training.counting in WEIGHTS
     choice = model.metrics["counting"]
-    assert choice["joined"] >= choice["counts"] > choice["model"]
+    assert weights_of(model.config.training.counting) == Weights(*choice["weights"]) != ALONE
+    assert choice["joined"] > choice["model"] < choice["counts"]
     measured = model.metrics["reports"][0]["protocols"]["all"][MRR]
-    assert measured == pytest.approx(choice["joined"])  # there are few validation questions, so that all were asked
+    assert measured > choice["joined"] - 0.03  # which was found with half of the questions each
     loaded = hmem.load(tmp_path / "m")
     assert loaded.config.training.counting == model.config.training.counting
     assert hmem.evaluate(loaded, data, split="valid").protocols["all"][MRR] == pytest.approx(measured)

@@ -13,7 +13,7 @@ from hmem.errors import ConfigError, InterruptedRunError
 
 if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
-    from hmem.evaluation.joined import Choice
+    from hmem.evaluation.weighing import Choice
     from hmem.runs.callbacks import Callback
     from hmem.runs.fit import Trained
 
@@ -172,8 +172,8 @@ def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | 
 def _counting_line(choice: "Choice") -> str:
     """Whether counting is part of the model, and what that was decided by."""
     model, joined, counts = (output.decimal(each) for each in (choice.model, choice.joined, choice.counts))
-    if choice.weight:
-        said = f"Counting is joined with a weight of {choice.weight:g}: valid MRR {joined}, {model} without it"
+    if choice.joins:
+        said = f"Counting is joined: valid MRR {joined} with it, {model} without it"
     else:
         said = f"Counting is not joined, since it adds too little: valid MRR {model} without it, {joined} with it"
     return f"{said}, {counts} by counting alone."

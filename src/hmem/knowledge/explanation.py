@@ -111,7 +111,7 @@ class Apart:
     """The score of a network with memories taken apart, and the best of what counting adds to it."""
 
     parts: Explanation
-    log_p: float  # with counting
+    log_p: float | None  # with counting; None where it has no say
     premise: Premise | None = None
 
 
@@ -137,7 +137,9 @@ def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) ->
         if isinstance(model, HMem):
             index, vectors = predictor.index()
             parts = explain(model, index, entity, role, answer, vectors)
-            counted = premises(live.graph, live.graph, entity, role, answer) if predictor.counting else []
+            if not predictor.counts(entity, role):
+                return Apart(parts, None), judged, stored
+            counted = premises(live.graph, live.graph, entity, role, answer)
             return Apart(parts, float(judged.log_p[0]), *counted[:1]), judged, stored
         walks = tried(live.graph, entity, answer)
         without = ranked_without(predictor, entity, role, answer, walks)
@@ -209,7 +211,7 @@ def reasons_of(predictor: Predictor, entity: int, apart: Apart, score: float) ->
     else:
         lines.append(Reason(kind="rest", facts=(), contribution=parts.rest))
     total = math.exp(parts.score) if is_exact else parts.score
-    if not predictor.counting:
+    if apart.log_p is None:
         return lines, total
     joined, premise = math.exp(apart.log_p) if is_exact else score, apart.premise
     facts = () if premise is None else (predictor.named(*premise[:3]),)

@@ -16,11 +16,11 @@ import torch
 from jaxtyping import Bool, Int
 
 from hmem.evaluation.isotonic import Steps, isotonic
+from hmem.evaluation.joined import USUAL, Joined
 from hmem.evaluation.outcomes import DEPTH, outcomes_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import Triples
-from hmem.knowledge.counted import USUAL, CountedScorer
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.self_calibration import FEWEST, GROWN, WORK
 from hmem.model.build import ModelScorer, Network
@@ -94,7 +94,7 @@ class Newcomers:
             known = values[~np.isin(values[:, 0], chosen)] if alone else values
             graph = dataset.graph_of(np.concatenate([dataset.train, known]))
             network = ModelScorer(self.model, FrozenIndex(graph, self.model.device))
-            scorer = CountedScorer(network, graph, USUAL, live.values.buckets)
+            scorer = Joined(network, graph, USUAL, live.values.buckets, itself=False)
             found = outcomes_of(scorer, dataset, asked, DEPTH)
         return isotonic(found.log_p, found.is_true) if len(found.log_p) else None
 

@@ -11,8 +11,8 @@ model has the exact channel it is `log_alone`: what the facts and paths that spe
 that is more, so that an answer becomes no less likely because others come. Calibration turns log_p into a probability,
 and first answers by steps of their own.
 
-A model of no graph in particular is joined by counting, which knows this one; so is a model of this graph where that
-helped on its validation facts.
+A model of no graph in particular is joined by counting, which knows this one (`hmem.evaluation.joined`); so is a model
+of this graph where that helped on its validation facts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +22,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hmem.knowledge.counted import Weights, add_counts, hidden, log_counts
+from hmem.evaluation.counted import hidden
+from hmem.evaluation.joined import ALONE, Weights, add_counts
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.live_links import LiveLinks
 from hmem.knowledge.live_vectors import LiveVectors
@@ -45,18 +46,10 @@ class Predictor:
     """A model, the facts of this moment and a vector for every entity in them; used through a `Session`."""
 
     def __init__(
-        self,
-        model: Network,
-        live: LiveGraph,
-        *,
-        counting: float = 0.0,
-        weights_of: Callable[[int, int], Weights] | None = None,
+        self, model: Network, live: LiveGraph, weights_of: Callable[[int, int], Weights] = lambda entity, role: ALONE
     ) -> None:
-        """What counting says is added to the scores, times `counting` (`hmem.knowledge.counted`).
-
-        With `weights_of` it is weighed with them instead, for each entity and role as that says.
-        """
-        self.model, self.live, self.counting, self.weights_of = model.eval(), live, counting, weights_of
+        """`weights_of` says what the network and counting are worth in a question, by its entity and role."""
+        self.model, self.live, self.weights_of = model.eval(), live, weights_of
         self.vectors = LiveVectors(model, live) if isinstance(model, HMem) else None
         self.links = LiveLinks(live, model.device) if isinstance(model, Propagation) else None
 
@@ -84,13 +77,12 @@ class Predictor:
         new: dict[int, Ranked] = {}
         for place, row, log_alone in self.withheld(entities[asked], roles[asked], targets):
             question = int(asked[place])
+            pair = int(entities[question]), int(roles[question])
             if targets[place] != NO_TARGET:
-                alone = self.itself(int(entities[question]), int(roles[question]))
-                self._judge(old, place - len(stored), row, log_alone, stored[question], alone)
+                self._judge(old, place - len(stored), row, log_alone, stored[question], pair)
             else:
                 row[torch.from_numpy(stored[question].astype(np.int64)).to(row.device)] = -torch.inf
-                alone = self.itself(int(entities[question]), int(roles[question]))
-                new[question] = self._ranked(row, log_alone, k[question], alone)
+                new[question] = self._ranked(row, log_alone, k[question], pair)
         ends = np.cumsum(counts, dtype=np.int64).tolist()
         return [
             merged(new[question], old, slice(end - count, end), k[question]) if count else new[question]
@@ -109,13 +101,14 @@ class Predictor:
         asked_by = np.split(in_order, np.cumsum(np.bincount(question)))
         for rows, *found in self.passes(pairs[:, 0], pairs[:, 1]):
             for pair, places, row, log_alone in zip(pairs[rows].tolist(), asked_by[rows], *found, strict=True):
+                asked = pair[0], pair[1]
                 for place in places.tolist():
-                    self._judge(judged, place, row, log_alone, self.live.graph.answers(*pair), self.itself(*pair))
+                    self._judge(judged, place, row, log_alone, self.live.graph.answers(*asked), asked)
         old = np.flatnonzero(stored)
         for place, row, log_alone in self.withheld(entities[old], roles[old], answers[old]):
             place = int(old[place])
             pair = int(entities[place]), int(roles[place])
-            self._judge(judged, place, row, log_alone, self.live.graph.answers(*pair), self.itself(*pair))
+            self._judge(judged, place, row, log_alone, self.live.graph.answers(*pair), pair)
         return judged
 
     def passes(
@@ -136,33 +129,34 @@ class Predictor:
             query = Query(*(torch.from_numpy(part[rows].astype(np.int64)).to(index.device) for part in columns))
             with torch.inference_mode():
                 scores, log_alone = self.model.scores_and_log_alone(query, index, vectors)
-                if self.counting:
-                    without = [NO_TARGET] * len(scores) if targets is None else targets[rows].tolist()
-                    asked = zip(scores, entities[rows].tolist(), roles[rows].tolist(), without, strict=True)
-                    for row, entity, role, target in asked:
-                        self.count(row, entity, role, () if target == NO_TARGET else (self.fact(entity, role, target),))
-                    log_alone = scores
+                without = [NO_TARGET] * len(scores) if targets is None else targets[rows].tolist()
+                pairs = zip(entities[rows].tolist(), roles[rows].tolist(), without, strict=True)
+                for place, (entity, role, target) in enumerate(pairs):
+                    facts = () if target == NO_TARGET else (self.fact(entity, role, target),)
+                    if self.count(scores[place], entity, role, facts):
+                        log_alone[place] = scores[place]
             yield rows, scores, log_alone
             start = rows.stop
 
     def count(
         self, row: Float[Tensor, " W"], entity: int, role: int, without: Iterable[tuple[int, int, int]] = ()
-    ) -> None:
-        """Make scores of a question of those of the network, by what counting says without some facts.
+    ) -> bool:
+        """Make scores of a question of those of the network, by what counting says without some facts, if it has a say.
 
         Buckets of values are no answers.
         """
         if self.live.values.words:
             buckets = self.live.values.buckets
             row[torch.from_numpy(buckets[buckets < len(row)]).to(row.device)] = -torch.inf
-        if self.counting:
-            weights = None if self.weights_of is None else self.weights_of(entity, role)
-            with hidden(self.live.graph, without):
-                sure = self.live.confidences
-                if weights is None:
-                    row += self.counting * log_counts(self.live.graph, entity, role, row, sure)
-                else:
-                    add_counts(row, self.live.graph, entity, role, weights, sure)
+        if not self.counts(entity, role):
+            return False
+        with hidden(self.live.graph, without):
+            add_counts(row, self.live.graph, entity, role, self.weights_of(entity, role), self.live.confidences)
+        return True
+
+    def counts(self, entity: int, role: int) -> bool:
+        """Whether counting has a say in a question."""
+        return self.weights_of(entity, role) != ALONE
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
@@ -253,11 +247,11 @@ class Predictor:
         return [] if can_be else [entity]
 
     def _ranked(
-        self, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], k: int, itself: Sequence[int]
+        self, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], k: int, asked: tuple[int, int]
     ) -> Ranked:
-        """The best of a row in which stored answers are −∞ already; `itself` is none."""
-        row[[each for each in itself if each < len(row)]] = -torch.inf
-        total = self._total(row)
+        """The best of a row in which stored answers are −∞ already."""
+        row[[each for each in self.itself(*asked) if each < len(row)]] = -torch.inf
+        total = self._total(row, asked)
         best = first(row, k)
         scores, alone = (each[best].double().cpu().numpy() for each in (row, log_alone))
         places, stored = np.arange(len(scores)), np.zeros(len(scores), dtype=bool)
@@ -272,7 +266,7 @@ class Predictor:
         row: Float[Tensor, " W"],
         log_alone: Float[Tensor, " W"],
         stored: Answers,
-        itself: Sequence[int],
+        asked: tuple[int, int],
     ) -> None:
         """Write what is to be said of one answer, given the scores of all; the stored ones become −∞ there."""
         answer = int(judged.answers[place])
@@ -283,17 +277,17 @@ class Predictor:
         score = float(row[answer])
         others = stored[(stored != answer) & (stored < len(row))].astype(np.int64)
         row[torch.from_numpy(others).to(row.device)] = -torch.inf
-        row[[each for each in itself if each < len(row) and each != answer]] = -torch.inf
-        total = self._total(row)
+        row[[each for each in self.itself(*asked) if each < len(row) and each != answer]] = -torch.inf
+        total = self._total(row, asked)
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
         judged.log_p[place] = float(log_alone[answer]) - total
         judged.lead_log_p[place] = float(log_alone[row.argmax()]) - total
         judged.ranks[place], judged.leads[place] = 1 + better, better == 0
 
-    def _total(self, row: Float[Tensor, " W"]) -> float:
+    def _total(self, row: Float[Tensor, " W"], asked: tuple[int, int]) -> float:
         """What to take from a score to have log_p."""
-        if self.model.exact is not None and not self.counting:
+        if self.model.exact is not None and not self.counts(*asked):
             return 0.0
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0

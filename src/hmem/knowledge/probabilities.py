@@ -1,8 +1,8 @@
 """How probable the answers of a session are."""
 
 from hmem.evaluation.calibration import Calibration
+from hmem.evaluation.joined import USUAL, Weights, weights_of
 from hmem.evaluation.slots import stored_answers
-from hmem.knowledge.counted import USUAL, Weights
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.newcomers import Newcomers
@@ -22,6 +22,7 @@ class Probabilities:
         belongs_to_no_graph = len(saved.vocab.relations) == 0
         calibration = saved.metrics.get("calibration")
         self.live = live
+        self._weights = weights_of(saved.config.training.counting)
         self._of_model = None if calibration is None else Calibration.from_dict(calibration)
         if self_calibration is None and belongs_to_no_graph:
             self_calibration = SelfCalibration(saved.model, live, link)
@@ -35,8 +36,9 @@ class Probabilities:
 
     def weights(self, entity: int, role: int) -> Weights:
         """What the network and counting are worth in a question: in this base, or anywhere if the entity is new."""
-        is_new = self.newcomers is not None and self.newcomers.is_one(entity, role)
-        return USUAL if self.self_calibration is None or is_new else self.self_calibration.weights
+        if self.newcomers is not None and self.newcomers.is_one(entity, role):
+            return USUAL
+        return self._weights if self.self_calibration is None else self.self_calibration.weights
 
     def of(self, entities: Ids, roles: Ids, ranked: Ranked) -> list[tuple[float | None, float | None]]:
         """The probability of each answer, and that provided an answer is missing at all.

@@ -1,7 +1,7 @@
 """How far a model that was not trained on a base can be trusted there, from the facts of the base itself.
 
 Some stored facts are left out and asked for. What do the network and counting say of them, and how much does each of
-the two tell (`hmem.knowledge.weighing`)? And with both: how often is an answer with such a score one of them? That is
+the two tell (`hmem.evaluation.weighing`)? And with both: how often is an answer with such a score one of them? That is
 done when a question is first asked, and again when the base has grown or shrunk much; a base that can be written to
 keeps what was found, so that it is not counted twice. A base with few facts has too few to leave out; there, answers
 have scores, by the usual weights.
@@ -29,16 +29,16 @@ from hmem.evaluation.calibration import (
     marks_of,
     most_per_role,
 )
+from hmem.evaluation.joined import USUAL, Joined, Weights
 from hmem.evaluation.presumed import calibrate_by
 from hmem.evaluation.slots import count
+from hmem.evaluation.weighing import Asked, asked, weigh
 from hmem.graph.dataset import Dataset, spare_rows
 from hmem.graph.fact_keys import fact_keys
 from hmem.graph.names import Vocabulary
-from hmem.knowledge.counted import USUAL, CountedScorer, Weights
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.store.store import Store
-from hmem.knowledge.weighing import Asked, asked, weigh
 from hmem.model.build import ModelScorer, Network
 from hmem.model.index import FrozenIndex
 from hmem.training.allocation import kept_memory
@@ -52,14 +52,14 @@ MOST, LEAST = 600, 100  # questions
 WEIGHED = 400  # of these questions, by which the network and counting are weighed
 GROWN = 1.5  # times as many facts as when it was last done, or as few
 KEY = "calibration"  # of the note in which a base keeps it
-FORM = 2  # of the note; another number when the same facts would give another calibration
+FORM = 3  # of the note; another number when the same facts would give another calibration
 
 
 class LeftOut(NamedTuple):
     """A base without some of its facts, and what is asked about them."""
 
     dataset: Dataset  # validation holds what was left out
-    scorer: CountedScorer
+    scorer: Joined
     sample: Int[np.ndarray, "n 2"]  # entities and roles
 
 
@@ -172,7 +172,7 @@ class SelfCalibration:
                 dataset = Dataset(name="left out", vocab=names, train=train, valid=valid, test=facts[:0])
                 graph = dataset.graph_of(np.concatenate([train, live.values.edges]))
                 network = ModelScorer(self.model, FrozenIndex(graph, self.model.device))
-                scorer = CountedScorer(network, graph, never=live.values.buckets)
+                scorer = Joined(network, graph, never=live.values.buckets, keeps=True, itself=False)
                 parts.append(LeftOut(dataset, scorer, _drawn(asked_by_validation(dataset), names, rest)))
                 rest -= len(parts[-1].sample)
         return parts

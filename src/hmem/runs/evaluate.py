@@ -10,9 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from hmem.errors import ConfigError, DataError, Hint
-from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.evaluate import Scorer
-from hmem.evaluation.joined import Joined
+from hmem.evaluation.joined import ALONE, Joined, weights_of
 from hmem.evaluation.protocol import PROTOCOLS, Protocol
 from hmem.evaluation.queries import queries_of
 from hmem.evaluation.report import Report, report
@@ -100,8 +99,8 @@ def scorer_of(model: Model, dataset: Dataset, graph: GraphName = "train") -> Sco
     Counting is joined as the model's settings say.
     """
     network = _network_on(model, dataset, graph)
-    weight = model.config.training.counting
-    return Joined(network, make_baseline("counts", dataset, graph), weight) if weight else network
+    weights = weights_of(model.config.training.counting)
+    return network if weights == ALONE else Joined(network, dataset.inference_graph(graph), weights)
 
 
 def _network_on(model: Model, dataset: Dataset, graph: GraphName) -> ModelScorer:

@@ -18,11 +18,11 @@ import numpy as np
 
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.errors import ConfigError, Hint, InterruptedRunError, ProcessError
-from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.evaluate import FEWEST, Scorer, Validator
-from hmem.evaluation.joined import Choice, Joined, chosen_weight
+from hmem.evaluation.joined import ALONE, Joined, Weights, weights_of
 from hmem.evaluation.report import Report, report
+from hmem.evaluation.weighing import Choice, choose
 from hmem.graph.dataset import Dataset
 from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.registry import counts, load_dataset
@@ -301,14 +301,11 @@ def measured(trained: Trained, validator: Validator, told: Callback | None = Non
     model, dataset = trained.model, trained.dataset
     scorer, choice = _scorer(model.model, validator, told or Callback(), "measuring"), None
     is_slow = isinstance(model.model, Propagation) and model.model.device.type == "cpu"
-    weight = model.config.training.counting
-    if weight != 0:
-        counts = make_baseline("counts", dataset, "train")
-        if weight is None:
-            choice = chosen_weight(scorer, counts, dataset, validator.queries)
-            weight = choice.weight
-            model = replace(model, config=with_counting(model.config, weight))
-    joined: Scorer = Joined(scorer, counts, weight) if weight else scorer
+    if model.config.training.counting is None:
+        choice = choose(scorer, dataset, validator.queries)
+        model = replace(model, config=with_counting(model.config, choice.weights))
+    weights = weights_of(model.config.training.counting)
+    joined: Scorer = scorer if weights == ALONE else Joined(scorer, dataset.inference_graph("train"), weights)
     made = report(
         joined, dataset, model=model.preset, split="valid", settings=model.settings, seed=model.config.training.seed,
         queries=validator.queries if is_slow else None, extra=model.metrics["training"],
@@ -329,6 +326,8 @@ def _affordable(validator: Validator) -> dict[str, int]:
     return {name: max(FEWEST, round(min(1.0, most) * number)) for name, number in FEWER.items()}
 
 
-def with_counting(config: Config, weight: float | None) -> Config:
-    """The settings with another weight of counting; none where it is to be chosen."""
-    return replace(config, training=replace(config.training, counting=weight))
+def with_counting(config: Config, weights: Weights) -> Config:
+    """The settings with other weights of the network and of counting."""
+    network, best, own, other, times = weights
+    counting = 0.0 if weights == ALONE else (network, best, own, other, times)
+    return replace(config, training=replace(config.training, counting=counting))

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.evaluation.baselines import Counts
+from hmem.evaluation.counted import counts, hidden
+from hmem.evaluation.joined import evidence
 from hmem.graph.confidences import Confidences
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
-from hmem.knowledge.counted import counts, evidence, hidden
 from tests.laws import examples
 
 ENTITIES, RELATIONS = 7, 2

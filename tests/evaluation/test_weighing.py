@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.evaluation.baselines import SMOOTHING
+from hmem.evaluation.counted import best_of, counts_of_ends
+from hmem.evaluation.joined import BELOW, FLOOR, LEAST, USUAL, Joined, Weights, add_counts
+from hmem.evaluation.weighing import Asked, asked, weigh
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
-from hmem.knowledge.counted import FLOOR, LEAST, USUAL, CountedScorer, Weights, add_counts, best_of, counts_of_ends
-from hmem.knowledge.weighing import Asked, asked, weigh
 from hmem.model.build import ModelScorer
 from tests.laws import examples
 
@@ -72,7 +73,7 @@ FACTS = [(0, 0, 4), (1, 0, 4), (2, 0, 4), (0, 1, 5), (1, 1, 5), (3, 1, 6), (3, 0
 def test_the_evidence_is_what_the_equations_say() -> None:
     graph = Neighborhoods.build(as_triples(FACTS), 9, 2)
     scores = torch.tensor([-1.0, -2.0, 0.0, -3.0, 1.0, 0.5, -20.0, 2.0, -torch.inf])
-    scorer = CountedScorer(Fixed(scores), graph)
+    scorer = Joined(Fixed(scores), graph, itself=False)
     entity, role = 2, 1 + 2  # what does 2 have in relation 1, besides 7?
     found = asked(scorer, entity, role, np.array([5]))
     assert found is not None
@@ -81,7 +82,12 @@ def test_the_evidence_is_what_the_equations_say() -> None:
     own = 2 / (3 + SMOOTHING)  # two of the three with 4 in relation 0 have 5
     other = counts_of_ends(graph, entity, role, 9)[1][5]
     best = best_of(np.array([own]), np.array([other]))[0]
-    expected = [np.logaddexp(log_p, FLOOR), np.log(best + LEAST), np.log1p(own / LEAST), np.log1p(other / LEAST)]
+    expected = [
+        np.logaddexp(log_p, FLOOR) + BELOW * log_p,
+        np.log(best + LEAST),
+        np.log1p(own / LEAST),
+        np.log1p(other / LEAST),
+    ]
     assert found.true[0] == pytest.approx([*expected, np.log(2.5)], abs=1e-5)  # two facts of relation 1 have the tail 5
     row = scorer.by_network(entity, role).clone()
     add_counts(row, graph, entity, role, Weights(1.0, 2.0, 3.0, 4.0, 5.0))

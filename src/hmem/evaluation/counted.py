@@ -1,151 +1,26 @@
-"""What counting says of every answer to a question, on a graph that changes; see `hmem.evaluation.baselines.Counts`.
+"""What counting says of every answer to a question, on a graph that may change; see `hmem.evaluation.baselines.Counts`.
 
-A network that was trained on other graphs knows how facts go together in general, and counting knows how they do in
-this one: of the entities with filler f in role c, how many have x in role q? The answers of a base without a model of
-its own are ranked by both. A score is a sum of what speaks for an answer, each times a weight of the base (`Weights`):
-
-    log p                 of the network, among the answers that are not stored and not below FLOOR
-    log(best + LEAST)     the greater of the two counts, that of the entity's premises and that of the candidate's
-    log(own/LEAST + 1)    the count by the entity's premises
-    log(other/LEAST + 1)  the count by the candidate's premises
-    log(times + ½)        how many facts have the candidate at this end of the relation
-
-`hmem.knowledge.weighing` finds the weights. With 1, 1, 0, 0, 0 the network and counting are two experts who do not know
-of each other. Where counting has nothing to say all candidates have LEAST, and the network decides alone.
-
-Everything is looked up when it is asked for, so that it holds for the facts of this moment, and for a question some of
-whose facts are hidden. What is looked at is limited: a hub costs no more than a few thousand others.
+Of the entities with filler f in role c, how many have x in role q? Everything is looked up when it is asked for, so
+that it holds for the facts of this moment, and for a question some of whose facts are hidden. What is looked at is
+limited: a hub costs no more than a few thousand others.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
-from torch import Tensor
 
 from hmem.evaluation.baselines import MOST_PREMISES, SMOOTHING, TIE
 from hmem.graph.confidences import Confidences
 from hmem.graph.neighborhoods import Neighborhoods, expand
 from hmem.graph.triples import mirror_role
-from hmem.model.build import ModelScorer
 
-LEAST = 0.05  # added to every count
-FLOOR = -12.0  # of log p, softly: the network does not tell how unlikely the unlikely is
 MOST_OWNERS = 20_000  # entities of a premise; one with more says little of any of them
 MOST_HAVES = 2_000  # entities that have the answer, by whose facts others are found
 MOST_FEATURES = 4_000  # of their facts, the most frequent
 
-NOTHING = np.empty(0, dtype=np.int64)
-
 Pairs = tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]
-
-
-class Weights(NamedTuple):
-    """What each thing that speaks for an answer is worth in a base."""
-
-    network: float = 1.0
-    best: float = 1.0
-    own: float = 0.0
-    other: float = 0.0
-    times: float = 0.0
-
-
-USUAL = Weights()  # which suit most graphs
-
-
-class CountedScorer:
-    """A network on a graph and what counting says there, as evaluation asks them.
-
-    What the network said is kept, so that questions can be asked again with other weights.
-    """
-
-    def __init__(
-        self,
-        model: ModelScorer,
-        graph: Neighborhoods,
-        weights: Weights = USUAL,
-        never: Int[np.ndarray, " n"] = NOTHING,
-    ) -> None:
-        """Some entities are `never` answers."""
-        self.model, self.graph, self.weights, self.never = model, graph, weights, never
-        self._said: dict[tuple[int, int], Float[Tensor, " E"]] = {}
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
-
-    def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
-        rows = []
-        for pair in zip(entities.tolist(), roles.tolist(), strict=True):
-            row = self.by_network(*pair).clone()
-            add_counts(row, self.graph, *pair, self.weights)
-            rows.append(row)
-        return torch.stack(rows)
-
-    def by_network(self, entity: int, role: int) -> Float[Tensor, " E"]:
-        """The scores of the network; −∞ for the asked entity, unless some fact of the relation has it at both ends."""
-        if (entity, role) not in self._said:
-            asked = (torch.tensor([each], device=self.device) for each in (entity, role))
-            row = self.model.score(*asked)[0]
-            if not self._loops[role % self.graph.num_relations]:
-                row[entity] = -torch.inf
-            row[torch.from_numpy(self.never).to(row.device)] = -torch.inf
-            self._said[entity, role] = row
-        return self._said[entity, role]
-
-    @cached_property
-    def _loops(self) -> Int[np.ndarray, " R"]:
-        """How many facts of each relation have the same entity at both ends."""
-        facts = self.graph.to_triples()
-        return np.bincount(facts[facts[:, 0] == facts[:, 2], 1], minlength=self.graph.num_relations)
-
-
-def log_counts(
-    graph: Neighborhoods, entity: int, role: int, like: Float[Tensor, " W"], sure: Confidences | None = None
-) -> Float[Tensor, " W"]:
-    """What counting adds to the scores of a model that was trained on the graph, on the device of these."""
-    return torch.from_numpy(np.log(counts(graph, entity, role, len(like), sure) + LEAST)).to(like)
-
-
-def add_counts(
-    row: Float[Tensor, " W"],
-    graph: Neighborhoods,
-    entity: int,
-    role: int,
-    weights: Weights,
-    sure: Confidences | None = None,
-) -> None:
-    """Make scores of a question of the network's, in place; a candidate that it does not reach stays at −∞."""
-    reached = np.flatnonzero(np.isfinite(row.cpu().numpy()))
-    if len(reached):
-        parts = evidence(graph, entity, role, row.cpu().numpy(), reached, sure)
-        total = sum(weight * part for weight, part in zip(weights, parts, strict=True) if weight)
-        row[torch.from_numpy(reached).to(row.device)] = torch.from_numpy(np.asarray(total)).to(row)
-
-
-def evidence(
-    graph: Neighborhoods,
-    entity: int,
-    role: int,
-    scores: Float[np.ndarray, " W"],
-    candidates: Int[np.ndarray, " n"],
-    sure: Confidences | None = None,
-) -> Iterator[Float[np.ndarray, " n"]]:
-    """What speaks for candidates, in the order of the `Weights`, given the network's scores of all entities."""
-    rivals = scores.copy()
-    stored = graph.answers(entity, role)
-    rivals[stored[stored < len(rivals)]] = -np.inf
-    total = np.logaddexp.reduce(rivals) if np.isfinite(rivals).any() else np.logaddexp.reduce(scores)
-    yield np.logaddexp(scores[candidates] - total, np.float32(FLOOR))
-    own, other = (each[candidates] for each in counts_of_ends(graph, entity, role, len(scores), sure))
-    yield np.log(best_of(own, other) + np.float32(LEAST))
-    yield np.log1p(own / np.float32(LEAST))
-    yield np.log1p(other / np.float32(LEAST))
-    yield np.log(_times(graph, role, len(scores), sure)[candidates] + np.float32(0.5))
 
 
 @contextmanager
@@ -185,7 +60,7 @@ def best_of(own: Float[np.ndarray, " n"], other: Float[np.ndarray, " n"]) -> Flo
     return best
 
 
-def _times(
+def times_of(
     graph: Neighborhoods, role: int, width: int, sure: Confidences | None
 ) -> Int[np.ndarray, " W"] | Float[np.ndarray, " W"]:
     """How many facts have each entity at this end, those that are not quite sure in part."""
