@@ -27,7 +27,8 @@ slow: install
 	$(PYTEST) --slow -m slow
 
 coverage: install
-	$(PYTEST) --cov=hmem --cov-report=term-missing:skip-covered
+	$(PYTEST) --cov --cov-report= --cov-fail-under=0
+	$(PYTEST) --slow -m slow --cov --cov-append --cov-report=term-missing:skip-covered
 
 check: install
 	$(BIN)/ruff format --check .

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from hmem.cli.answers import show_predictions
+from hmem.cli.opened import watching
 from hmem.cli.reasons import show_reasons
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.explanation import Reason, Reasons
 from hmem.knowledge.results import Prediction, Predictions
+from hmem.runs.callbacks import CtrlC
 from tests.cli.conftest import Command
 
 PERCENT = r"(< 0\.1|> 99\.9|\d+(\.\d)?)%"
@@ -297,3 +299,31 @@ def test_answers_that_are_improbable_and_no_answers(capfd: pytest.CaptureFixture
     assert err == "All others are below 0.1%.\n"
     show_predictions(Predictions([]), "dog is ?", ["tail"], stored=False)
     assert capfd.readouterr().err == "dog is ?: nothing that is not stored already\n"
+
+
+def test_what_is_left_without_each_fact(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of a network that passes messages, whose score has no sum."""
+    fact = ("dog", "is", "x")
+    lines = [
+        Reason(kind="fact", facts=(("dog", "likes", "y"),), contribution=0.3, without=0.2),
+        Reason(kind="path", facts=(("dog", "likes", "z"), ("z", "is", "x")), contribution=0.1, without=0.4),
+        Reason(kind="fact", facts=(("dog", "sees", "w"),), contribution=0.0, without=0.5),
+    ]
+    show_reasons(Reasons(lines, fact=fact, score=-1.0, total=None, probability=0.5, stored=True))
+    out, err = capfd.readouterr()
+    assert rows(out)[0] == ["dog is x", "50%"]
+    assert rows(out)[1:] == [
+        ["because of", "without it"],
+        ["dog likes y", "20%"],
+        ["dog likes z", "40%"],
+        ["and z is x"],
+    ]
+    assert err == "This fact is stored. The lines say what the others would make of it.\n"
+
+
+def test_what_takes_long_can_be_ended(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pressed = iter([False, False, True, True])
+    monkeypatch.setattr(CtrlC, "should_stop", lambda self: next(pressed))
+    with watching("facts") as watch:
+        assert [watch(0, 9), watch(4, 9)] == [True, False]
+    assert capfd.readouterr().err == "stopped after 4 of 9 facts\n"

@@ -7,6 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from hmem.cli.audit import show
+from hmem.knowledge.audit import Suspect, Suspects
 from hmem.knowledge.base import KnowledgeBase
 from tests.cli.conftest import Command
 
@@ -63,3 +65,15 @@ def test_missing_goes_through_a_relation_or_a_kind(command: Command, zoo: str) -
     assert {each["head"] for each in found["facts"]} == heads
     refused = command("missing", zoo, "wolf.n.01", "--relation", "hypernym")
     assert refused.code == 2
+
+
+def test_nothing_to_look_at_and_nothing_expected(command: Command, capfd: pytest.CaptureFixture[str]) -> None:
+    assert command("kb", "create", "empty.kb").code == 0
+    none = command("audit", "empty.kb")
+    assert (none.code, none.out, none.err) == (0, "", "no facts to look at\n")
+    lonely = Suspect(head="a", relation="r", tail="b", doubt=0.0, tail_rank=1, head_rank=1)
+    show(Suspects([lonely], judged=1, facts=2))
+    out, err = capfd.readouterr()
+    assert out.strip().splitlines()[-1].split() == ["a", "r", "b", "–", "1", "1", "0.0"]
+    assert err == "1 of 2 facts were looked at; --sample 0 looks at all.\n"
+    assert "because" not in repr(Suspects([lonely], judged=1, facts=1))

@@ -7,6 +7,7 @@ from hmem.cli import demo
 from hmem.cli.main import app
 from hmem.graph import dated
 from hmem.knowledge import newcomers, self_calibration
+from hmem.knowledge.explanation import Reason, Reasons
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +50,10 @@ def test_names_without_their_ids() -> None:
     assert demo.plain("Virtual Private Network (VPN) Server") == "Virtual Private Network (VPN) Server"
     assert demo.listed(["a"]) == "a"
     assert demo.listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_a_reason_that_is_no_example_is_told_as_it_is() -> None:
+    reason = Reason(kind="fact", facts=(("spy", "uses", "tool (S1)"),), contribution=1.0)
+    about = {"fact": ("spy", "uses", "x"), "score": 0.0, "total": None, "probability": None, "stored": False}
+    assert demo.why(Reasons([reason], **about)) == "because spy uses tool"  # type: ignore[arg-type]
+    assert demo.why(Reasons([], **about)) == "though no single fact decides it"  # type: ignore[arg-type]

@@ -152,3 +152,27 @@ def test_a_property_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = json.loads(command("predict", "a.kb", "p1", "P1", "--json", "-").out)
     assert (found["by_facts"], found["known"], found["stored"]) == (True, 39, ["10001"])
     assert command("predict", "a.kb", "new", "salary").code == 1
+    assert "which is off by" not in err
+    _, _, err = command("predict", "a.kb", "p1", "pay")
+    assert err.endswith("Stored, and left out here: 10001.\n")
+
+
+def test_properties_in_a_table(named: Path, command: Command) -> None:
+    empty = command("values", named)
+    assert (empty.code, empty.err) == (
+        0, f"{named} has no values; hmem entities import {named} FILE reads them from the columns of a table\n"
+    )  # fmt: skip
+    for name, height in (("wolf", "0.8"), ("Q2", "0.5")):
+        assert command("entities", "set", named, name, "height", height, "--unit", "m").code == 0
+    table = command("values", named).out.splitlines()
+    assert table[1].split() == ["property", "datatype", "unit", "lowest", "median", "highest", "values", "entities"]
+    assert table[3].split() == ["height", "decimal", "m", "0.5", "0.5", "0.8", "2", "2"]
+    few = command("values", named, "--property", "height", "--limit", 1)
+    assert few.err == "The first 1; --limit 0 shows all.\n"
+
+
+def test_kinds_are_counted(named: Path, command: Command) -> None:
+    assert json.loads(command("entities", "kinds", named, "--json", "-").out) == {"animal": 1, "cat": 1, "dog": 1}
+    command("kb", "create", "empty.kb")
+    none = command("entities", "kinds", "empty.kb")
+    assert (none.out, none.err.split(";")[0]) == ("", "empty.kb has no kinds")

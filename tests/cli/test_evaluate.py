@@ -225,3 +225,9 @@ def test_base_needs_no_training(run: Run) -> None:
     assert [line.split()[:2] for line in out.splitlines()[4:] if line] == [["any-graph", "all"], ["any-graph", "typed"]]
     code, _, err = run("evaluate", "base")
     assert (code, err) == (2, "hmem: base is a model of no one graph; say which DATA to rank\n")
+
+
+def test_a_model_without_its_run_is_ranked_on_the_dataset_it_names(run: Run, model: Path) -> None:
+    expected = figures(run, model)
+    (Path(model) / "run.json").unlink()
+    assert figures(run, model) == expected

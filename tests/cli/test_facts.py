@@ -486,3 +486,12 @@ def test_inferred_facts_are_listed_and_withdrawn_apart(command: Command, kb: str
     assert command("facts", "withdraw", kb, "--json", "-").out == '{\n  "withdrawn": 1\n}\n'
     assert command("facts", "list", kb, "--inferred").err == "zoo.kb holds no such fact\n"
     assert "inferred" not in command("kb", "info", kb).out
+
+
+def test_several_facts_are_revised_at_once(command: Command, zoo: str) -> None:
+    lines = "wolf.n.01\thypernym\tcanine.n.02\ndog.n.01\thypernym\tcanine.n.02\n"
+    assert command("facts", "revise", zoo, "-", "--confidence", 0.5, given=lines).out == (
+        "2 facts revised, 0 were so already\n"
+    )
+    none = command("facts", "withdraw", zoo, "--json", "-")
+    assert (none.code, json.loads(none.out)) == (0, {"withdrawn": 0})

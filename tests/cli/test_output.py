@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from hmem.cli import output
 
@@ -103,3 +104,16 @@ def test_piped_tables_are_wide_and_whole(capsys: pytest.CaptureFixture[str], mon
 def test_notes_go_to_standard_error_in_one_piece(capsys: pytest.CaptureFixture[str]) -> None:
     output.note("word " * 60 + "[end]")
     assert capsys.readouterr() == ("", "word " * 60 + "[end]\n")
+
+
+def test_on_a_terminal_a_table_is_as_wide_as_that(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Console(force_terminal=True, width=30, color_system=None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(output, "console", lambda: terminal)
+        table = output.table(["name"], title="a title that is longer than the terminal is wide")
+        table.add_row("x" * 50)
+        output.show(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "a title that is longer than the terminal is wide"
+    assert max(map(len, lines[1:])) == 30
+    assert "".join(line.strip() for line in lines[-3:]) == "x" * 50

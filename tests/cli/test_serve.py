@@ -114,3 +114,9 @@ def test_a_server_says_where_it_is_and_stops_when_told(base: Path, how: signal.S
     process.stderr.close()
     with Store.open(base, read_only=True) as store:
         assert [each.names for each in store.listing()] == [*FACTS, ("puppy.n.01", "hypernym", "dog.n.01")]
+
+
+def test_a_module_of_our_own_that_is_missing_is_no_missing_package(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hmem.serve.server", None)
+    with pytest.raises(ModuleNotFoundError, match=r"hmem\.serve\.server"):
+        run()

@@ -5,7 +5,9 @@ import pytest
 
 from hmem.evaluation.calibration import Calibration
 from hmem.evaluation.outcomes import Outcomes
-from hmem.evaluation.presumed import calibration_of, lacking, presuming
+from hmem.evaluation.presumed import calibrate_by, calibration_of, lacking, presuming
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.triples import as_triples
 
 LEFT_OUT, PRESUMED = 0.05, 0.1
 LOG_P = np.log(np.array([0.1, 0.3, 0.6, 0.9]))
@@ -60,3 +62,7 @@ def test_a_candidate_that_may_be_missing_anyway_counts_less_as_false() -> None:
     assert (weights[~outcomes.is_true & ~filled] == 1).all()
     assert (weights[~outcomes.is_true & filled] < 1).all()
     assert (weights[outcomes.is_true] >= 1).all()
+
+
+def test_without_candidates_there_is_no_calibration() -> None:
+    assert calibrate_by([], Neighborhoods.build(as_triples([]), 2, 1), left_out=0.1, presumed=0.1) is None

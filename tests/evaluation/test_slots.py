@@ -163,3 +163,8 @@ def test_an_empty_slot_lacks_a_single_answer_that_is_left_out_or_missing_anyway(
     estimate = Estimate(np.array([0.0, 1.0, 0.0, 0.0]), None, times=4.0, is_single=True)
     found = estimate(Slot(np.zeros(1, dtype=np.int64), odds, np.zeros(1), np.ones(1, dtype=np.int64)).matrix())
     assert found == pytest.approx(200 / 900)  # as many were empty before
+
+
+def test_no_slots_have_no_descriptions() -> None:
+    graph, none = Neighborhoods.build(as_triples([(0, 0, 1)]), 2, 1), np.empty(0, dtype=np.int64)
+    assert [len(part) for part in describe(count(graph), graph, none, none, np.empty(0))] == [0] * len(Slot._fields)

@@ -435,3 +435,16 @@ def test_without_a_public_source_the_error_says_what_to_do(tmp_path: Path) -> No
         "Toy has no public download; put train.tsv.gz, valid.tsv.gz and test.tsv.gz (or plain .tsv; head, relation, "
         f"tail, no header) into {tmp_path / 'Toys' / 'Toy'}, or make one"
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (TimeoutError("timed out"), "no answer within"),
+        (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by peer"),
+        (ValueError("what it says"), "what it says"),
+        (EOFError(), "EOFError"),
+    ],
+)
+def test_every_failure_is_worded(error: Exception, words: str) -> None:
+    assert download._words(error).startswith(words)

@@ -73,3 +73,8 @@ def test_a_year_is_its_first_day() -> None:
 def test_what_is_shown() -> None:
     assert Value.of(12, "km").shown == "12 km"
     assert Value(text="loup", datatype="rdf:langString", language="fr").shown == "loup (fr)"
+
+
+@pytest.mark.parametrize("text", ["2020-13", "2020-00-01", "2020-01-32", "2020-01-01T25:00:00", "2020-01-01T12:60:00Z"])
+def test_what_is_no_day(text: str) -> None:
+    assert days_of(text) is None

@@ -158,3 +158,17 @@ def test_base_is_used_by_writing_nothing_down(make_base: MakeBase) -> None:
 def test_base_is_what_a_new_knowledge_base_has(tmp_path: Path) -> None:
     with KnowledgeBase.create(tmp_path / "zoo.kb", model="base", facts=[("a", "r", "b")]) as kb:
         assert kb.model_link is None
+
+
+def test_a_model_on_another_drive_has_its_whole_path(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_way(path: object, start: object) -> str:
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr("hmem.knowledge.model_link.os.path.relpath", no_way)
+    with Store.create(tmp_path / "zoo.kb") as store:
+        attach(store, folder)
+        link = ModelLink.of(store)
+        assert link is not None
+        assert link.folder == folder.resolve()

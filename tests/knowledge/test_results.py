@@ -113,3 +113,7 @@ def test_without_pandas_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Predictions, "to_arrow", lambda self: NoPandas())
     with pytest.raises(ConfigError, match=r"to_pandas\(\) needs pandas .*: pip install pandas, or use to_dicts\(\)"):
         Predictions([]).to_pandas()
+
+
+def test_a_moment_is_shown_to_the_minute() -> None:
+    assert results.cell("added_at", datetime(2026, 1, 2, 3, 4, 59, tzinfo=UTC)) == "2026-01-02 03:04"

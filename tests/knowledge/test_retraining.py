@@ -127,3 +127,10 @@ def test_what_came_after_training_is_counted_when_an_earlier_model_is_used_again
         assert (drift(kb).new_facts, drift(kb).new_entities) == (0, 0)
         kb.use_model(tmp_path / "0")
         assert (drift(kb).new_facts, drift(kb).new_entities) == (2, 1)
+
+
+def test_fine_tuning_is_not_from_scratch(toy: Dataset, tmp_path: Path) -> None:
+    hmem.KnowledgeBase.create(tmp_path / "zoo.kb", facts=toy).close()
+    with pytest.raises(ConfigError, match="fine-tuning begins with the weights of the model in use, and so not from"):
+        Retraining.of(tmp_path / "zoo.kb", tmp_path / "new").train(tmp_path / "new", fine_tune=True, from_scratch=True)
+    assert not (tmp_path / "new").exists()

@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hmem.errors import QueryError, QueryLimitError, StoreError
+from hmem.errors import ConfigError, QueryError, QueryLimitError, StoreError
 from hmem.graph.values import Value
 from hmem.knowledge import sparql_worker
 from hmem.knowledge.base import KnowledgeBase
@@ -221,3 +222,24 @@ def test_a_process_that_was_ended_is_made_anew(path: Path, monkeypatch: pytest.M
 
 def test_solutions_without_rows() -> None:
     assert Solutions(("a",), ()).to_csv() == "a\r\n"
+
+
+def test_terms_that_are_neither_names_nor_numbers() -> None:
+    number = "http://www.w3.org/2001/XMLSchema#"
+    blank = {"type": "bnode", "value": "b0"}
+    quoted = {"type": "triple", "value": {"subject": blank, "predicate": {"type": "uri", "value": "urn:hmem:eats"}}}
+    quoted["value"]["object"] = {"type": "literal", "value": "hay"}  # type: ignore[index]
+    row: Any = {
+        "blank": blank,
+        "quoted": quoted,
+        "yes": {"type": "literal", "value": "1", "datatype": f"{number}boolean"},
+        "wrong": {"type": "literal", "value": "many", "datatype": f"{number}integer"},
+    }
+    (found,) = Solutions(tuple(row), (row,))
+    assert found == {"blank": "_:b0", "quoted": "_:b0 eats hay", "yes": True, "wrong": "many"}
+
+
+def test_a_system_that_cannot_end_a_query_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("os.fork")
+    with pytest.raises(ConfigError, match="SPARQL needs a system that can end a query"):
+        Sparql(path)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from hmem.config import MARGIN
 from hmem.errors import ConfigError, NumericalWarning
-from hmem.memory.completion import Completion, NoCompletion, bound_scale, make_completion
+from hmem.memory.completion import Completion, NoCompletion, attainable, bound_scale, make_completion
 from hmem.memory.conjugate_gradient import steps_needed
 from hmem.memory.harmony import complete, harmony, local_weight
 from tests.memory.problems import LAW, SEEDS, generator, normal, symmetric
@@ -208,3 +208,14 @@ def test_training_on_cuda_does_not_synchronize(cuda: torch.device) -> None:
     torch.autograd.grad(completed.sum(), list(completion.parameters()))
     torch.cuda.set_sync_debug_mode("default")
     torch.testing.assert_close(completed, complete(memory, *dense(completion, memory, entity), 1.0))
+
+
+@pytest.mark.parametrize(("precision", "expected"), [("highest", 1e-6), ("high", 5e-4), ("medium", 2e-2)])
+def test_no_more_is_asked_of_a_gpu_than_its_precision_can_give(precision: str, expected: float) -> None:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        assert attainable(1e-6, torch.device("cuda")) == expected
+        assert attainable(1e-6, torch.device("cpu")) == 1e-6
+    finally:
+        torch.set_float32_matmul_precision(before)

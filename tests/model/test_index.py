@@ -141,3 +141,12 @@ def test_a_changed_graph_cannot_be_frozen() -> None:
     graph.add(0, 0, 2)
     with pytest.raises(AssertionError, match="LiveIndex"):
         FrozenIndex(graph)
+
+
+def test_a_frozen_graph_is_the_same_on_another_device() -> None:
+    index = index_of(random_facts(0))
+    there = index.to(torch.device("meta"))
+    assert there.to(torch.device("meta")) is there
+    assert there.device.type == there._fillers.device.type == "meta"
+    assert (there._fillers.shape, there._roles.dtype) == (index._fillers.shape, index._roles.dtype)
+    assert index.to(torch.device("cpu")) is index

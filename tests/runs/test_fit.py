@@ -248,3 +248,8 @@ class Asked(hmem.Callback):
 
     def on_asking(self, what: str, done: int, total: int | None) -> None:
         self.asked.append((what, done, total))
+
+
+def test_less_than_one_process_is_none(toy: Dataset) -> None:
+    with pytest.raises(ConfigError, match="processes=0 must be 1 or more"):
+        hmem.fit(toy, "recall", processes=0)

@@ -13,6 +13,7 @@ from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
+from hmem.runs.folder import claimed
 from hmem.runs.pretrain import pretrain_in
 from hmem.training.pretrain import Budget, Look
 
@@ -71,3 +72,8 @@ def split() -> Dataset:
     return Dataset(
         name="split", vocab=dataset.vocab, train=dataset.train[20:], valid=as_triples([]), test=dataset.train[:20]
     )
+
+
+def test_a_folder_has_one_training_at_a_time(tmp_path: Path) -> None:
+    with claimed(tmp_path / "busy"), pytest.raises(ConfigError, match=r"another process is training in .*busy"):
+        run(tmp_path / "busy")

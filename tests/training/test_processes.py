@@ -200,3 +200,8 @@ def test_each_process_has_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match=r"takes a GPU of its own, and not cuda:1; try: device='cuda'"):
         backend_for("cuda:1", place)
     assert backend_for("cpu", place) == "gloo"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    taken: list[int] = []
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    assert backend_for("cuda", replace(place, place=2, here=2)) == "cpu:gloo,cuda:nccl"
+    assert taken == [2]

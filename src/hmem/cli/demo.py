@@ -131,7 +131,8 @@ def why(reasons: "Reasons") -> str:
     walks = [[fact[0] for fact in each.facts[1:]] + [each.facts[0][2]] for each in reasons if is_example(each.facts)]
     others = list(dict.fromkeys(other for other, _, shared in walks if shared == walks[0][-1]))[:3]
     if not others:
-        return f"because it {reasons[0].text}"
+        facts = [" ".join(plain(part) for part in fact) for each in reasons[:1] for fact in each.facts]
+        return f"because {listed(facts)}" if facts else "though no single fact decides it"
     use = "uses" if len(others) == 1 else "use"
     return f"because {listed(others)} {use} it, and {plain(walks[0][-1])} too"
 

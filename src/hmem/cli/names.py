@@ -50,10 +50,8 @@ class Finder:
     def fact(self, head: str, relation: str, tail: str) -> "Names3":
         return self.entity(head), self.relation(relation), self.entity(tail)
 
-    def labelled(self, name: str | None, kind: "Kind" = "entity") -> str:
-        """An id as it is shown: by its label, that of an entity with the id beside it; "?" for what is asked for."""
-        if name is None:
-            return "?"
+    def labelled(self, name: str, kind: "Kind" = "entity") -> str:
+        """An id as it is shown: by its label, that of an entity with the id beside it."""
         labels = self.store.naming.labels([name], [name])
         return output.cell(labels.entity(name) if kind == "entity" else labels.relation(name))
 

@@ -19,11 +19,6 @@ class Description:
     description: str | None = None  # in a sentence or a few
     inverse: str | None = None  # of a relation: what it is called from the tail to the head
 
-    @property
-    def shown(self) -> str:
-        """The label with the id beside it where they differ."""
-        return shown(self.id, {} if self.label is None else {self.id: self.label})
-
 
 class Told(NamedTuple):
     """What a source tells besides facts: what things are called and are, and the values of their properties."""

@@ -52,25 +52,28 @@ class Facts:
 
 
 def main() -> None:
-    control, facts = socket.socket(fileno=int(sys.argv[1])), Facts(Path(sys.argv[2]))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children leave nothing behind
-    while True:
-        _, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-        if not descriptors:
-            return
-        with socket.socket(fileno=descriptors[0]) as asked:
-            try:
-                facts.refresh()
-            except HMemError as error:
-                facts = Facts(facts.path)
-                _try_to_send(asked, {"error": error.problem, "path": None if error.path is None else str(error.path)})
-                continue
-            if os.fork() == 0:
-                try:
-                    with asked.makefile("rwb") as stream:
-                        answer(facts, stream)
-                finally:
-                    os._exit(0)  # and leave alone what the parent has open
+    facts = Facts(Path(sys.argv[2]))
+    with socket.socket(fileno=int(sys.argv[1])) as control:
+        while descriptors := socket.recv_fds(control, 1, 1)[1]:
+            with socket.socket(fileno=descriptors[0]) as asked:
+                facts = _answered(facts, asked)
+
+
+def _answered(facts: Facts, asked: socket.socket) -> Facts:
+    """Let a child answer a query; the facts for the next one."""
+    try:
+        facts.refresh()
+    except HMemError as error:
+        _try_to_send(asked, {"error": error.problem, "path": None if error.path is None else str(error.path)})
+        return Facts(facts.path)
+    if os.fork() == 0:
+        try:
+            with asked.makefile("rwb") as stream:
+                answer(facts, stream)
+        finally:
+            os._exit(0)  # and leave alone what the parent has open
+    return facts
 
 
 def _try_to_send(asked: socket.socket, line: dict[str, Any]) -> None:

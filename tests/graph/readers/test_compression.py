@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hmem.errors import DataError
+from hmem.graph.readers import compression
 from hmem.graph.readers.compression import bare_path, open_bytes
 from hmem.graph.readers.read import read_table
 from tests.graph.readers.helpers import Write
@@ -90,3 +91,11 @@ def test_text_may_begin_like_bzip2(write: Write) -> None:
 def test_bare_path() -> None:
     assert bare_path(Path("x/a.tsv.gz")) == Path("x/a.tsv")
     assert bare_path(Path("x/a.tsv")) == Path("x/a.tsv")
+
+
+def test_a_text_that_grows_without_measure_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "FREE", 1_000)
+    path = tmp_path / "a.tsv.gz"
+    path.write_bytes(gzip.compress(b"a\tr\tb\n" * 400_000))
+    with pytest.raises(DataError, match=r"a\.tsv\.gz: it becomes more than \d+ times as long when it is unpacked"):
+        read_table(path)

@@ -133,3 +133,13 @@ def test_the_types_of_parquet_are_kept(tmp_path: Path) -> None:
         ("Q1", "seen", Value.of(1.5)),
         ("Q1", "seen", Value.of(2.5)),
     ]
+
+
+def test_parquet_without_the_right_columns_and_no_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"color": ["red"], "size": [3]}), path)
+    with pytest.raises(DataError, match=r"a\.parquet: expected a column id, and some of label, .*found .*color"):
+        read_entities(path)
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match=r"a\.parquet: not a sound Parquet file: "):
+        read_entities(path)

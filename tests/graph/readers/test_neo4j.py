@@ -49,3 +49,8 @@ def test_relationships_alone(tmp_path: Path) -> None:
 def test_what_is_refused(tmp_path: Path, relationships: str, nodes: str, problem: str) -> None:
     with pytest.raises(DataError, match=problem):
         read_table(write(tmp_path, relationships, nodes))
+
+
+def test_blank_lines_say_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path, "\n:START_ID,:END_ID,:TYPE\n\na,b,r\n\n")
+    assert read_table(path).to_pylist() == [{"head": "a", "relation": "r", "tail": "b"}]

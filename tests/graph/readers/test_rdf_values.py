@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import DataError
-from hmem.graph.readers.rdf_descriptions import split_facts
+from hmem.graph.readers.rdf_descriptions import read_rdf_descriptions, split_facts
 from hmem.graph.readers.rdf_names import WELL_KNOWN, TermNames, value_of
 from hmem.graph.readers.read import read_table
 from hmem.graph.registry import load_dataset
@@ -90,3 +90,11 @@ def test_the_name_of_a_literal_is_read_back(value: Value) -> None:
     datatype = value.datatype.replace("xsd:", WELL_KNOWN["xsd"]).replace("rdf:", WELL_KNOWN["rdf"])
     name = TermNames().literal(value.text, language or None, direction or None, datatype)
     assert value_of(name) == value
+
+
+def test_a_blank_label_is_none(tmp_path: Path) -> None:
+    pytest.importorskip("pyoxigraph")
+    path = tmp_path / "a.ttl"
+    path.write_text('<http://a> <http://www.w3.org/2000/01/rdf-schema#label> " ", "Al" .')
+    (found,) = read_rdf_descriptions(path, "ttl", ["en"]).descriptions
+    assert (found.label, found.aliases) == ("Al", ())

@@ -3,7 +3,7 @@
 import csv
 import io
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from hmem.errors import DataError
 from hmem.graph.readers import text
-from hmem.graph.readers.layout import find_layout
+from hmem.graph.readers.layout import Layout, find_layout
 from hmem.graph.readers.read import read_table
 from hmem.graph.readers.slow_scan import scan
+from hmem.graph.readers.text import _Inspected
 from tests.graph.readers.helpers import Triple, Write, almost_tables, fuzz, triples
 
 ABC = [("a", "r", "b"), ("b", "r", "c")]
@@ -153,3 +154,22 @@ def test_columns_are_chosen_by_name_or_position(write: Write) -> None:
 
 def test_a_quote_inside_an_unquoted_field_is_ordinary(write: Write) -> None:
     assert triples(read_table(write("a.csv", '5" disk,r,b"\n'))) == [('5" disk', "r", 'b"')]
+
+
+LAYOUT = Layout(delimiter=",", quoted=True, width=3, columns=(0, 1, 2), said={}, offset=0, lines=0)
+
+
+def test_what_pyarrow_reads_is_looked_at() -> None:
+    """Block by block, in threads of its own, where no test follows it."""
+
+    def passes(*blocks: bytes) -> bool:
+        looked_at = _Inspected(io.BufferedReader(cast(io.RawIOBase, io.BytesIO(b"".join(blocks)))), LAYOUT)
+        assert [looked_at.read(len(block)) for block in blocks] == list(blocks)
+        return looked_at.passes()
+
+    assert passes(b"a,b,c\n", b"d,e,f\n")
+    assert passes("ü".encode()[:1], "ü".encode()[1:])  # a letter in two blocks
+    assert not passes("ü".encode()[:1])
+    assert not passes(b"a,\xff,c\n")
+    assert not passes(b"a,b\0,c\n")
+    assert not passes(b'a,b"c,d\n', b"e,f,g\n")

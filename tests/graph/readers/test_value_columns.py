@@ -1,6 +1,7 @@
 import pytest
 
-from hmem.graph.readers.value_columns import Heading, read_as, recognized
+from hmem.errors import ConfigError
+from hmem.graph.readers.value_columns import Heading, read_as, recognized, typed
 from hmem.graph.values import Value
 
 
@@ -49,3 +50,10 @@ def test_values_are_spelled_as_xml_schema_wants_and_otherwise_as_they_stand() ->
 def test_a_heading_of_any_length_is_read_at_once() -> None:
     for text in ("[" * 1_000_000, "a" + " " * 1_000_000 + "b", ":a" * 500_000):
         assert Heading.of(text) == Heading(text)
+
+
+def test_what_is_typed_with_a_word_is_of_its_datatype() -> None:
+    assert typed(["3", "4"], "int", "m") == [Value(text=each, datatype="xsd:integer", unit="m") for each in "34"]
+    assert typed(["loup"], None, None, "fr") == [Value(text="loup", datatype="rdf:langString", language="fr")]
+    with pytest.raises(ConfigError, match="'many' is no int"):
+        typed(["3", "many"], "int", None)
