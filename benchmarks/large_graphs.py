@@ -13,7 +13,7 @@ import argparse
 import json
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,32 +34,42 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 1.0)
 KINDS = 60
 
 
-def planted(num_facts: int, num_relations: int, seed: int = 0) -> tuple[Triples, Triples, int]:
-    """Facts to store, facts to ask for, and the number of entities: a quarter of that of the facts."""
+def planted(
+    num_facts: int, num_relations: int, seed: int = 0, num_entities: int | None = None
+) -> tuple[Triples, Triples, int]:
+    """Facts to store, facts to ask for, and the number of entities: a quarter of that of the facts, if not given."""
+    num_entities = num_facts // 4 if num_entities is None else num_entities
+    stored, held_out = [], []
+    for some, is_held_out in planted_pieces(num_facts, num_relations, num_entities, seed):
+        stored.append(some[~is_held_out])
+        held_out.append(some[is_held_out])
+    return as_triples(np.concatenate(stored)), as_triples(np.concatenate(held_out)), num_entities
+
+
+def planted_pieces(
+    num_facts: int, num_relations: int, num_entities: int, seed: int = 0
+) -> Iterator[tuple[Triples, np.ndarray]]:
+    """The facts of one relation after the other, and which of them are to be asked for."""
     rng = np.random.default_rng(seed)
     sizes = 1 / np.arange(1, KINDS + 1)
-    bounds = np.concatenate([[0], np.cumsum(sizes / sizes.sum())]) * (num_facts // 4)
+    bounds = np.concatenate([[0], np.cumsum(sizes / sizes.sum())]) * num_entities
     kinds = [(int(low), int(high)) for low, high in pairwise(bounds)]
     given = num_relations // 2
     shares = 1 / np.arange(1, given + 1) ** 0.8
     counts = (0.7 * num_facts * shares / shares.sum()).astype(int)
     ends = rng.integers(KINDS, size=(given, 2)) // rng.integers(1, 6, size=(given, 2))  # large kinds more often
     pairs = []
-    for (first, last), count in zip(ends.tolist(), counts.tolist(), strict=True):
+    for relation, ((first, last), count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
         heads = rng.integers(*kinds[first], size=count)
         low, high = kinds[last]
-        pairs.append(np.stack([heads, low + ((high - low) * rng.random(count) ** 3).astype(int)], 1))
-    stored = [np.insert(each, 1, place, axis=1) for place, each in enumerate(pairs)]
-    held_out = []
+        pairs.append(np.stack([heads, low + ((high - low) * rng.random(count) ** 3).astype(int)], 1).astype(np.int32))
+        yield np.insert(pairs[-1], 1, relation, axis=1), np.zeros(count, dtype=bool)
     for relation in range(given, num_relations):
         left = int(rng.integers(given))
         onward = np.flatnonzero(ends[:, 0] == ends[left, 1])
         right = pairs[int(rng.choice(onward))] if len(onward) else pairs[left][:, ::-1]
         found = np.insert(joined(pairs[left], right, rng, 0.3 * num_facts / (num_relations - given)), 1, relation, 1)
-        is_held_out = rng.random(len(found)) < 0.1
-        stored.append(found[~is_held_out])
-        held_out.append(found[is_held_out])
-    return as_triples(np.concatenate(stored)), as_triples(np.concatenate(held_out)), num_facts // 4
+        yield found, rng.random(len(found)) < 0.1
 
 
 def joined(left: np.ndarray, right: np.ndarray, rng: np.random.Generator, most: float) -> np.ndarray:

@@ -24,6 +24,7 @@ from hmem.cli import (
     evaluate,
     facts,
     figures,
+    index,
     kb,
     pretrain,
     reproduce,
@@ -68,7 +69,7 @@ asking = (
     duplicates.merge,
     sparql.sparql,
 )
-others = (serve.serve, demo.demo, untrained.untrained, pretrain.pretrain, reproduce.reproduce)
+others = (index.index, serve.serve, demo.demo, untrained.untrained, pretrain.pretrain, reproduce.reproduce)
 for command in (train.train, tune.tune, evaluate.evaluate, baseline.baseline, *asking, *others):
     app.command()(command)
 app.add_typer(figures.app, name="figures")

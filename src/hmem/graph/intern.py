@@ -30,7 +30,7 @@ def intern(table: pa.Table, vocab: Vocabulary | None = None) -> Interned:
     """
     vocab = vocab or Vocabulary()
     with ThreadPoolExecutor(max_workers=3) as pool:  # Arrow and NumPy let go of the interpreter while they work
-        relation, head, tail = pool.map(_encode, (table.column(name) for name in ("relation", "head", "tail")))
+        relation, head, tail = pool.map(encode, (table.column(name) for name in ("relation", "head", "tail")))
     relations, relation_ids = _number(relation, vocab.relations)
     entities, heads = _number(head, vocab.entities)
     entities, tails = _number(tail, entities)
@@ -46,27 +46,27 @@ def intern(table: pa.Table, vocab: Vocabulary | None = None) -> Interned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoded:
+class Encoded:
     """A column as its different values, in order of first appearance, and the place of each row's value among them."""
 
     values: pa.Array
     codes: Int[np.ndarray, " n"]
 
 
-def _encode(column: pa.ChunkedArray) -> _Encoded:
+def encode(column: pa.ChunkedArray) -> Encoded:
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.string()).dictionary_encode()
     column = column.unify_dictionaries()
     if column.num_chunks == 0:
-        return _Encoded(pa.array([], pa.string()), np.empty(0, dtype=np.int32))
+        return Encoded(pa.array([], pa.string()), np.empty(0, dtype=np.int32))
     codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in column.chunks]
     values = column.chunk(0).dictionary.cast(pa.string())
     if not _appear_in_order(codes, len(values)):  # sorted categories, or a slice of a larger table
-        return _encode(column.cast(column.type.value_type))
-    return _Encoded(values, np.concatenate(codes))
+        return encode(column.cast(column.type.value_type))
+    return Encoded(values, np.concatenate(codes))
 
 
-def _number(column: _Encoded, names: Names) -> tuple[Names, Int[np.ndarray, " n"]]:
+def _number(column: Encoded, names: Names) -> tuple[Names, Int[np.ndarray, " n"]]:
     """The ids of a column's rows, and `names` with its new values appended."""
     new = column.values.filter(pc.invert(pc.is_in(column.values, value_set=names.to_arrow())))
     if len(new):

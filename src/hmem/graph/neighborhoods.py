@@ -48,7 +48,7 @@ class Neighborhoods:
     @classmethod
     def build(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
         """Index the facts; repeated ones count once."""
-        filler_bits, role_bits = _bits(num_entities), _bits(2 * num_relations)
+        filler_bits, role_bits = bits(num_entities), bits(2 * num_relations)
         if 2 * filler_bits + role_bits <= KEY_BITS:
             return cls._build_packed(triples, num_entities, num_relations, filler_bits, role_bits)
         return cls._build_lexical(triples, num_entities, num_relations)
@@ -68,8 +68,8 @@ class Neighborhoods:
             keys[here] = head << owner_shift | (relation + num_relations) << filler_bits | tail
             keys[there] = tail << owner_shift | relation << filler_bits | head
         keys.sort()
-        keys = keys[: _squeeze(keys)]
-        roles = np.empty(len(keys), dtype=_smallest_type(2 * num_relations))
+        keys = keys[: squeeze(keys)]
+        roles = np.empty(len(keys), dtype=smallest_type(2 * num_relations))
         fillers = np.empty(len(keys), dtype=np.int32)
         counts = np.zeros(num_entities, dtype=np.int64)
         for start in range(0, len(keys), CHUNK):
@@ -87,7 +87,7 @@ class Neighborhoods:
         role = np.concatenate([relation + num_relations, relation])
         filler = np.concatenate([tail, head])
         order = np.lexsort((filler, role, owner))
-        roles = role[order].astype(_smallest_type(2 * num_relations))
+        roles = role[order].astype(smallest_type(2 * num_relations))
         counts = np.bincount(owner, minlength=num_entities)
         return cls(_offsets(counts), roles, filler[order].astype(np.int32), num_relations)
 
@@ -266,12 +266,12 @@ def _offsets(counts: Int[np.ndarray, " E"]) -> Int[np.ndarray, " rows"]:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def _bits(count: int) -> int:
+def bits(count: int) -> int:
     """How many bits the numbers below `count` take."""
     return max(1, (count - 1).bit_length())
 
 
-def _squeeze(in_order: Int[np.ndarray, " M"]) -> int:
+def squeeze(in_order: Int[np.ndarray, " M"]) -> int:
     """Move the different values of a sorted array to its front, in place; returns how many there are."""
     if len(in_order) == 0:
         return 0
@@ -289,7 +289,7 @@ def _squeeze(in_order: Int[np.ndarray, " M"]) -> int:
     return filled
 
 
-def _smallest_type(num_roles: int) -> type[np.signedinteger]:
+def smallest_type(num_roles: int) -> type[np.signedinteger]:
     return np.int16 if num_roles <= np.iinfo(np.int16).max else np.int32
 
 

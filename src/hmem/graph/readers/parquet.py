@@ -23,7 +23,7 @@ def read_parquet(path: Path, columns: Columns | None) -> pa.Table:
                 names = file.schema_arrow.names
                 if len(set(names)) < len(names):  # the file is read by column name
                     raise place.error(expected="columns with different names", found=", ".join(names))
-                _refuse_bomb(file.metadata, path.stat().st_size, place)
+                refuse_bomb(file.metadata, path.stat().st_size, place)
                 positions = choose_columns(names, columns, place)
                 said = find_qualifiers(names, len(names), columns, place)
                 table = file.read(columns=[names[position] for position in (*positions, *said.values())])
@@ -34,7 +34,7 @@ def read_parquet(path: Path, columns: Columns | None) -> pa.Table:
     return facts_of(table, (head, relation, tail), said, place)
 
 
-def _refuse_bomb(metadata: pq.FileMetaData, size: int, place: Place) -> None:
+def refuse_bomb(metadata: pq.FileMetaData, size: int, place: Place) -> None:
     """A repeated value takes no room in the file, so that a few bytes can stand for any number of rows."""
     unpacked = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     if max(unpacked, 16 * metadata.num_rows) > FREE + MOST_GROWTH * size:

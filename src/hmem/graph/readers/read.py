@@ -72,10 +72,10 @@ def read_table(
     """
     if columns is not None:
         check_columns(columns)
-    return _qualified(_read(source, format, delimiter, header, columns, iris), source)
+    return qualified(_read(source, format, delimiter, header, columns, iris), source)
 
 
-def _qualified(table: pa.Table, source: object) -> pa.Table:
+def qualified(table: pa.Table, source: object) -> pa.Table:
     """The same table with its qualifiers by their types; those that say nothing are left out."""
     given = [name for name in table.column_names[3:] if name in QUALIFIERS]
     if not given:
@@ -122,7 +122,7 @@ def _read_file(
     columns: Columns | None,
     iris: str | None,
 ) -> pa.Table:
-    format = _format_of(path) if format is None else format
+    format = format_of(path) if format is None else format
     if format not in RDF_FORMATS:
         _refuse(format, iris=iris)
     if format in ("tsv", "csv", "txt"):
@@ -137,7 +137,7 @@ def _read_file(
     return read_rdf(path, format, iris or "full")
 
 
-def _format_of(path: Path) -> str:
+def format_of(path: Path) -> str:
     if is_openke(path):
         return "openke"
     if is_neo4j(path):

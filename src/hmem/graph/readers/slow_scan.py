@@ -1,5 +1,6 @@
 """The slow scan of delimited text: it finds and explains the first bad line, or reads the file after all."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,27 +13,43 @@ from hmem.graph.readers.rows import TextRow, fields_by, rows
 from hmem.graph.readers.table import TableBuilder
 from hmem.graph.triples import PARTS
 
+AT_ONCE = 1 << 18  # rows
+
 
 def scan(path: Path, layout: Layout) -> pa.Table:
     """The triples of `path`, row by row; the first row that is none is a DataError with its line.
 
     Blank lines are skipped.
     """
+    return pa.concat_tables(scan_pieces(path, layout))
+
+
+def scan_pieces(path: Path, layout: Layout) -> Iterator[pa.Table]:
+    """The same, some at a time."""
     head, relation, tail = layout.columns
-    builder = TableBuilder()
+    count, builder = 0, TableBuilder()
     said: dict[str, list[str]] = {name: [] for name in layout.said}
     with open_text(path) as stream:
         stream.read(layout.offset)
         for row in rows(Lines(stream, path, layout.lines), layout.delimiter, layout.quoted):
             fields = row.fields
             if len(fields) == layout.width and fields[head] and fields[relation] and fields[tail]:
+                count += 1
                 builder.add(fields[head], fields[relation], fields[tail])
                 for name, place in layout.said.items():
                     said[name].append(fields[place])
+                if len(builder) == AT_ONCE:
+                    yield _finished(builder, said)
+                    builder, said = TableBuilder(), {name: [] for name in said}
             elif not row.blank:
                 raise _what_is_wrong(row, layout, Place(path, row.number))
-    if not len(builder):
+    if not count:
         raise DataError(path=path, expected="rows of head, relation and tail", found="only a heading")
+    if len(builder):
+        yield _finished(builder, said)
+
+
+def _finished(builder: TableBuilder, said: dict[str, list[str]]) -> pa.Table:
     table = builder.finish()
     for name, values in said.items():
         table = table.append_column(name, pa.array(values, pa.string()))

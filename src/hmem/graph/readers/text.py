@@ -2,7 +2,10 @@
 
 import codecs
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,34 +48,66 @@ def _occurs_once(column: pa.ChunkedArray) -> bool:
     return all(chunk.dictionary.index(name).as_py() < 0 for chunk in column.chunks[1:])
 
 
+class DoubtError(Exception):
+    """Something about a file is out of the ordinary: only the slow scan may judge."""
+
+
 def parse(path: Path, layout: Layout) -> pa.Table | None:
     """The triples of `path`, or None if anything about it is out of the ordinary and only the slow scan may judge."""
+    try:
+        with _inspected(path, layout) as inspected:
+            table = csv.read_csv(inspected, **_options(layout))
+            if not inspected.passes() or table.num_rows == 0 or _has_empty_name(table):
+                return None
+    except (DoubtError, pa.ArrowInvalid):
+        return None
+    return table.rename_columns([*PARTS, *layout.said])
+
+
+def parse_pieces(path: Path, layout: Layout) -> Iterator[pa.Table]:
+    """The same, some at a time.
+
+    Where quotes do not matter, the triples before a DoubtError are those that the slow scan finds first.
+    """
+    try:
+        with _inspected(path, layout) as inspected, csv.open_csv(inspected, **_options(layout)) as reader:
+            for batch in reader:
+                table = pa.Table.from_batches([batch])
+                if not inspected.sound or _has_empty_name(table):
+                    raise DoubtError
+                if table.num_rows:
+                    yield table.rename_columns([*PARTS, *layout.said])
+            if not inspected.passes():
+                raise DoubtError
+    except pa.ArrowInvalid:
+        raise DoubtError from None
+
+
+@contextmanager
+def _inspected(path: Path, layout: Layout) -> Iterator["_Inspected"]:
+    """The rows of a file as pyarrow is to read them."""
     if not layout.delimiter.isascii() or (layout.delimiter == " " and layout.width != 3):
-        return None  # pyarrow wants one byte; and a run of spaces may hide in a column that is not read
-    names = [str(position) for position in range(layout.width)]
-    chosen = [names[position] for position in (*layout.columns, *layout.said.values())]
-    types = {**dict.fromkeys(chosen, TEXT), **{names[place]: pa.string() for place in layout.said.values()}}
+        raise DoubtError  # pyarrow wants one byte; and a run of spaces may hide in a column that is not read
     with open_text(path) as stream:
         stream.read(layout.offset)
         if stream.peek(len(BOM)).startswith(BOM):
-            return None  # here it is part of a name, but pyarrow would drop it
-        inspected = _Inspected(stream, layout)
-        try:
-            table = csv.read_csv(
-                inspected,
-                read_options=csv.ReadOptions(column_names=names, block_size=_BLOCK),
-                parse_options=csv.ParseOptions(
-                    delimiter=layout.delimiter,
-                    quote_char='"' if layout.quoted else False,
-                    newlines_in_values=layout.quoted,
-                ),
-                convert_options=csv.ConvertOptions(column_types=types, include_columns=chosen, check_utf8=False),
-            )
-        except pa.ArrowInvalid:
-            return None
-        if not inspected.passes() or table.num_rows == 0 or _has_empty_name(table):
-            return None
-    return table.rename_columns([*PARTS, *layout.said])
+            raise DoubtError  # here it is part of a name, but pyarrow would drop it
+        yield _Inspected(stream, layout)
+
+
+def _options(layout: Layout) -> dict[str, Any]:
+    names = [str(position) for position in range(layout.width)]
+    chosen = [names[position] for position in (*layout.columns, *layout.said.values())]
+    types = {**dict.fromkeys(chosen, TEXT), **{names[place]: pa.string() for place in layout.said.values()}}
+    return {
+        "read_options": csv.ReadOptions(column_names=names, block_size=_BLOCK),
+        "parse_options": csv.ParseOptions(
+            delimiter=layout.delimiter,
+            quote_char='"' if layout.quoted else False,
+            newlines_in_values=layout.quoted,
+        ),
+        "convert_options": csv.ConvertOptions(column_types=types, include_columns=chosen, check_utf8=False),
+    }
 
 
 def _has_empty_name(table: pa.Table) -> bool:
@@ -87,7 +122,7 @@ class _Inspected(io.RawIOBase):
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._quotes = QuoteCheck(layout.delimiter) if layout.quoted else None
-        self._sound = True
+        self.sound = True
 
     def readable(self) -> bool:
         return True
@@ -95,14 +130,14 @@ class _Inspected(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         block = self._stream.read(size)
         if b"\0" in block:
-            self._sound = False
+            self.sound = False
         try:
             self._decoder.decode(block)
         except UnicodeDecodeError:
-            self._sound = False
+            self.sound = False
         if self._quotes is not None:
             self._quotes.feed(block)
         return block
 
     def passes(self) -> bool:
-        return self._sound and not self._decoder.getstate()[0] and (self._quotes is None or self._quotes.passes())
+        return self.sound and not self._decoder.getstate()[0] and (self._quotes is None or self._quotes.passes())
