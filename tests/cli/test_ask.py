@@ -216,6 +216,13 @@ def test_similar_lists_others_by_cosine(command: Command, zoo: str) -> None:
     assert len(json.loads(command("similar", zoo, "wolf.n.01", "--json", "-").out)["similar"]) == 10
 
 
+def test_what_shares_nothing_with_others_is_like_none(command: Command) -> None:
+    assert command("kb", "create", "new.kb", "--facts", "-", given="a\tr\tb\nc\ts\td\n").code == 0
+    assert command("similar", "new.kb", "a") == (
+        0, "", "nothing is like a: no other entity has a fact in common with it\n"
+    )  # fmt: skip
+
+
 # explain
 
 

@@ -113,6 +113,9 @@ def similar(
         about = find.labelled(entity)
     if output.written(json_path, {"entity": entity, "similar": found.to_dicts(), **found.labels.to_dict()}):
         return
+    if not found:
+        output.note(f"nothing is like {about}: no other entity has a fact in common with it")
+        return
     table = output.table(["entity"], ["cosine"], title=f"Like {about}")
     for each in found:
         table.add_row(output.cell(found.labels.entity(each.entity)), output.decimal(each.similarity))

@@ -109,8 +109,9 @@ def test_bad_tables() -> None:
     assert error_of(pa.table(COLUMNS).slice(2)) == (
         "Table: expected rows of head, relation and tail, found an empty table"
     )
-    assert error_of(pa.table({"a": [1], "b": [2]})) == (
-        "Table: expected columns head, relation and tail, found a, b; "
+    assert error_of(pa.table({"a": [1], "b": [2]})) == "Table: expected columns head, relation and tail, found a, b"
+    assert error_of(pa.table({name: [1] for name in "abcd"})) == (
+        "Table: expected columns head, relation and tail, found a, b, c, d; "
         "name the three to read, for instance: columns=(0, 1, 2)"
     )
     assert error_of(pa.table(COLUMNS), columns=("head", "rel", "tail")) == (

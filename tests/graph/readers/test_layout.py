@@ -62,11 +62,16 @@ def test_too_many_columns_need_a_choice(write: Write) -> None:
     assert find_layout(path, "csv", None, None, (0, 1, 2)).width == 4
 
 
+ANOTHER = "it has three with another delimiter: delimiter="
+
+
 @pytest.mark.parametrize(
     ("kind", "first", "expected"),
     [
-        ("tsv", "a b c", "expected 3 tab-separated fields, found 1"),
-        ("csv", "a b c", "expected 3 comma-separated fields, found 1"),
+        ("tsv", "a b c", f"expected 3 tab-separated fields, found 1; {ANOTHER}' '"),
+        ("tsv", "a;b c;d", f"expected 3 tab-separated fields, found 1; {ANOTHER}';'"),
+        ("tsv", "a b c d", "expected 3 tab-separated fields, found 1"),
+        ("csv", "a b c", f"expected 3 comma-separated fields, found 1; {ANOTHER}' '"),
         ("txt", "a b", "expected 3 space-separated fields, found 2"),
         ("txt", "a,b", "expected 3 comma-separated fields, found 2"),
         ("txt", "ab", "expected 3 tab-separated fields, found 1"),

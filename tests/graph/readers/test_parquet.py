@@ -43,10 +43,7 @@ def test_bad_files(tmp_path: Path, write: Write) -> None:
     pq.write_table(pa.table({"head": ["a", None], "relation": ["r", "r"], "tail": ["b", "b"]}), path)
     assert error_of() == f"{path}: row 1 (counted from 0): expected a head, found a null"
     pq.write_table(pa.table({"a": ["a"], "b": ["r"]}), path)
-    assert error_of() == (
-        f"{path}: expected columns head, relation and tail, found a, b; "
-        "name the three to read, for instance: columns=(0, 1, 2)"
-    )
+    assert error_of() == f"{path}: expected columns head, relation and tail, found a, b"
     pq.write_table(pa.table([["a"], ["r"], ["b"]], names=["x", "y", "x"]), path)
     assert error_of() == f"{path}: expected columns with different names, found x, y, x"
     pq.write_table(pa.table({"head": ["a"], "relation": ["r"], "tail": ["b"]}).slice(1), path)

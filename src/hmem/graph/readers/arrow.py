@@ -46,7 +46,7 @@ def choose_columns(names: Sequence[str], columns: Columns | None, where: Place) 
     if len(kept) == 3:
         return kept[0], kept[1], kept[2]
     problem = f"expected columns head, relation and tail, found {', '.join(names) or 'none'}"
-    raise where.error(problem, hint=CHOOSE_COLUMNS)
+    raise where.error(problem, hint=CHOOSE_COLUMNS if len(names) > 3 else None)
 
 
 def _text(column: pa.ChunkedArray, role: str, where: Place) -> list[pa.Array]:

@@ -16,7 +16,7 @@ CHOOSE_COLUMNS = Hint(
     text="name the three to read, for instance",
     option="columns",
     value=(0, 1, 2),
-    command="hmem data import or hmem facts import with --columns 0,1,2",
+    command="hmem facts import KB FILE --columns 0,1,2",
 )
 
 _ENDS = {

@@ -1,6 +1,7 @@
 """How a delimited text file is laid out, found from its name, its first row and what the caller says."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,5 +86,15 @@ def _find_columns(path: Path, first: TextRow, delimiter: str, has_header: bool, 
     place = Place(path, first.number)
     found = find_columns(names, width, columns, place)
     if found is None:
-        raise place.error(expected=fields_by(3, delimiter), found=width, hint=CHOOSE_COLUMNS if width > 3 else None)
+        hint = CHOOSE_COLUMNS if width > 3 else _other_delimiter(first.fields) if width == 1 else None
+        raise place.error(expected=fields_by(3, delimiter), found=width, hint=hint)
     return found
+
+
+def _other_delimiter(fields: Sequence[str]) -> Hint | None:
+    """The delimiter that would make three fields of a row that has one."""
+    for other in _CANDIDATES["txt"]:
+        if len(split(fields[0], other)) == 3:
+            command = f"hmem facts import KB FILE --delimiter {other!r}"
+            return Hint(text="it has three with another delimiter", option="delimiter", value=other, command=command)
+    return None

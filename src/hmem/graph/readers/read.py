@@ -145,6 +145,9 @@ def format_of(path: Path) -> str:
     suffix = bare_path(path).suffix.lower().removeprefix(".")
     if suffix == "json":
         return "stix"
+    if suffix in ("jsonl", "ndjson"):
+        hint = "as CSV with the columns head, relation and tail it can be read"
+        raise DataError(expected="facts in a format that is read", found="JSON lines", path=path, hint=hint)
     return suffix if suffix in FORMATS else "txt"
 
 
