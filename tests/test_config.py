@@ -115,6 +115,7 @@ def test_what_is_not_understood_is_an_error(settings: dict[str, Any], message: s
         ("training", {"learning_rate": 0}, "learning_rate=0.0 must be positive"),
         ("training", {"learning_rate": math.nan}, "learning_rate=nan must be positive"),
         ("training", {"negatives": 0}, "negatives=0 must be 1 or more, or none"),
+        ("training", {"candidates": 0}, "candidates=0 must be 1 or more, or none"),
         ("training", {"minutes": 0}, "minutes=0.0 must be positive"),
         ("training", {"weight_decay": -0.1}, "weight_decay=-0.1 must be 0 or more"),
         ("training", {"weight_decay": math.nan}, "weight_decay=nan must be 0 or more"),
@@ -125,6 +126,23 @@ def test_what_is_not_understood_is_an_error(settings: dict[str, Any], message: s
 )
 def test_what_does_not_fit_is_an_error(section: str, settings: dict[str, Any], message: str) -> None:
     assert message_of({section: settings}) == f"{section}.{message}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"propagation": {}}, "for a network that passes messages, which has no vector for any entity"),
+        ({"memory": {"kind": "implicit"}}, 'for kind "implicit", which has a whole memory for each entity'),
+        (
+            {"memory": {"binding": "cconv", "relation_dim": 80}},
+            'for binding "cconv", which whitens all vectors together',
+        ),
+        ({"training": {"negatives": 5}}, "beside negatives, which is about the same"),
+    ],
+)
+def test_some_models_need_all_candidates(settings: dict[str, Any], reason: str) -> None:
+    given = merge(settings, {"training": {"candidates": 7}})
+    assert message_of(given) == f"training.candidates=7 must be none {reason}"
 
 
 def test_the_bounds_themselves_are_allowed() -> None:

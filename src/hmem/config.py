@@ -118,6 +118,9 @@ class TrainingConfig:
     learning_rate: float = 2e-3
     exact_rate: float = 10.0  # how many times faster the exact channel steps; at 1 it never outgrows the dense one
     negatives: int | None = None  # none ranks against every entity; the paper samples 500
+    # A step compares so many entities, drawn at random and weighted to stand for all, and the vectors of entities are
+    # shared out among the processes; none compares all, unless the graph is large (see hmem.runs.choose).
+    candidates: int | None = None
     label_smoothing: float = 0.0
     memory_dropout: float = 0.0  # on the coordinates of the completed memory
     retrieved_dropout: float = 0.0  # on the coordinates of the retrieved vector
@@ -137,7 +140,8 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         _require(self, lambda count: count >= 1, "be 1 or more", "epochs", "batch_size")
-        _require(self, lambda count: count >= 1, "be 1 or more, or none", "negatives", "patience", "validation_queries")
+        counts = ("negatives", "candidates", "patience", "validation_queries")
+        _require(self, lambda count: count >= 1, "be 1 or more, or none", *counts)
         _require(
             self, lambda value: value > 0, "be positive", "learning_rate", "exact_rate", "minutes", "validate_every"
         )
@@ -153,6 +157,23 @@ class Config:
     memory: MemoryConfig = field(default_factory=MemoryConfig)
     propagation: PropagationConfig | None = None  # in the place of a memory
     training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def __post_init__(self) -> None:
+        found, reason = self.training.candidates, self.why_all_candidates
+        if found is not None and reason:
+            option = "training.candidates"
+            raise ConfigError(f"{option}={found} must be none {reason}", option=option, found=found, expected="none")
+
+    @property
+    def why_all_candidates(self) -> str:
+        """Why a step has to compare all entities, and every process to have their vectors; empty if it need not."""
+        if self.propagation is not None:
+            return "for a network that passes messages, which has no vector for any entity"
+        if self.memory.kind == "implicit":
+            return 'for kind "implicit", which has a whole memory for each entity'
+        if self.memory.binding == "cconv":
+            return 'for binding "cconv", which whitens all vectors together'
+        return "beside negatives, which is about the same" if self.training.negatives is not None else ""
 
 
 def load_toml(path: Path) -> dict[str, Any]:

@@ -9,10 +9,12 @@ import pytest
 
 import hmem
 from hmem.config import Config, from_dict, merge
+from hmem.errors import ConfigError
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
 from hmem.model.presets import preset
+from hmem.runs import choose
 from hmem.runs.choose import BLIND_EPOCHS, CPU_MINUTES, LOOKS, MOST_EPOCHS, QUESTIONS, chosen, share_missing
 from hmem.runs.folder import read_run
 
@@ -51,6 +53,33 @@ def test_a_larger_graph_is_gone_through_less_often(facts: int, epochs: int) -> N
     blind, (reason, *_) = chosen(OPEN, unknown, "cuda")
     assert blind.training.epochs == min(epochs, BLIND_EPOCHS)
     assert reason.endswith("the last weights are kept, and few epochs, since no validation facts tell when to stop")
+
+
+def test_candidates_are_drawn_where_all_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    recall, graph = from_dict(Config, preset("recall")), chain(100)  # 105 entities, 200 questions in a step
+    assert chosen(recall, graph, "cpu") == (recall, [])
+    monkeypatch.setattr(choose, "MOST_SCORES", 200 * 105 - 1)
+    monkeypatch.setattr(choose, "CANDIDATES", 50)
+    config, (reason,) = chosen(recall, graph, "cpu")
+    assert config.training == replace(recall.training, candidates=50)
+    apart = "the vectors of entities are shared out among the processes, all else is in each"
+    assert reason == f"candidates: 50 sampled of 105; {apart}"
+    assert chosen(config, graph, "cpu") == (config, [reason])
+    given = replace(config, training=replace(config.training, candidates=1000))
+    assert chosen(given, graph, "cpu") == (given, [f"candidates: all 105; {apart}"])
+    for other in ("cconv", "tpr-im"):
+        whole = from_dict(Config, preset(other))
+        assert chosen(whole, graph, "cpu")[0] == whole
+
+
+def test_held_out_entities_need_all_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    recall, graph = from_dict(Config, preset("recall")), chain(100)
+    heldout = replace(graph, heldout=np.array([104]), observed=graph.valid)
+    monkeypatch.setattr(choose, "MOST_SCORES", 1)
+    assert chosen(recall, heldout, "cpu")[0].training.candidates is None
+    given = replace(recall, training=replace(recall.training, candidates=7))
+    with pytest.raises(ConfigError, match=r"training\.candidates=7 must be none where validation asks about held-out"):
+        chosen(given, heldout, "cpu")
 
 
 def test_one_fact_is_no_facts() -> None:

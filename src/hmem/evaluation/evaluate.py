@@ -18,9 +18,11 @@ from hmem.evaluation.ranks import Ranks, filtered_ranks
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods, expand
 from hmem.model.index import FrozenIndex
+from hmem.model.query import Query
 
 BUDGET = 128 * 2**20  # bytes; a matrix then has at most 32 MiB, which the allocator reuses instead of asking anew
 CUDA_BUDGET = 2**30
+COUNTED_BUDGET = 2**29  # in each of several processes
 COPIES = 4  # score matrices alive at once in the worst case
 TIMED = (4, 16)  # questions to warm up with, and those by which it is found how long one takes
 FEWEST = 50  # questions of a validation, however long they take
@@ -36,6 +38,26 @@ class Scorer(Interface):
     def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]: ...
 
 
+@runtime_checkable
+class Counting(Interface):
+    """A model whose scores no process has all of: it compares the candidates with the true answers itself."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def width(self) -> int:
+        """The most scores that a process has of a question."""
+        ...
+
+    def count(
+        self, query: Query, row: Int[Tensor, " K"], filtered: Int[Tensor, " K"]
+    ) -> tuple[Int[Tensor, " B"], Int[Tensor, " B"]]:
+        """How many entities are better answers than the target, and how many others as good; `filtered` ones, each of
+        the question in its `row`, aside."""
+        ...
+
+
 def evaluate(
     scorer: Scorer,
     dataset: Dataset,
@@ -47,6 +69,25 @@ def evaluate(
     """The rank of every query's answer, in the order of `queries`, in each protocol."""
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
     return rank_queries(scorer, queries, dataset.filter_graph(), candidates, budget=budget)
+
+
+def counted_ranks(scorer: Counting, queries: Queries, filtered: Neighborhoods) -> Ranks:
+    """The rank of every query's answer among all entities, whose scores are in several processes."""
+    ranks = Ranks(*(np.empty(len(queries), dtype=np.int64) for _ in range(3)))
+    most_rows, num_entities = max(1, COUNTED_BUDGET // (COPIES * 4 * scorer.width)), len(filtered.offsets) - 1
+    for low in range(0, len(queries), most_rows):
+        some = slice(low, low + most_rows)
+        entities, roles, targets = (each[some] for each in (queries.entities, queries.roles, queries.targets))
+        begin, end = filtered.answer_ranges(entities, roles)
+        row, position = expand(begin, end - begin)
+        others = filtered.fillers[position].astype(np.int64)
+        is_other = others != targets[row]
+        given = (torch.as_tensor(each, device=scorer.device) for each in (entities, roles, targets))
+        leave = (torch.as_tensor(each[is_other], device=scorer.device) for each in (row, others))
+        better, level = (each.cpu().numpy() for each in scorer.count(Query(*given), *leave))
+        ranks.optimistic[some], ranks.pessimistic[some] = 1 + better, 1 + better + level
+        ranks.candidates[some] = num_entities - np.bincount(row[is_other], minlength=len(targets))
+    return ranks
 
 
 def rank_queries(
@@ -104,16 +145,18 @@ class Validator:
         self.candidates = [Candidates("all", dataset)]
         self.graph = FrozenIndex(dataset.inference_graph("train"), device)
 
-    def __call__(self, scorer: Scorer) -> float:
+    def __call__(self, scorer: Scorer | Counting) -> float:
         if self.seconds is not None and not self.pace:
             self._shorten(scorer, self.seconds)
         return self._measure(scorer, self.queries)
 
-    def _measure(self, scorer: Scorer, queries: Queries) -> float:
+    def _measure(self, scorer: Scorer | Counting, queries: Queries) -> float:
+        if isinstance(scorer, Counting):
+            return metrics(counted_ranks(scorer, queries, self.filtered), queries.sides)[MRR]
         ranks = rank_queries(scorer, queries, self.filtered, self.candidates)
         return metrics(ranks["all"], queries.sides)[MRR]
 
-    def _shorten(self, scorer: Scorer, seconds: float) -> None:
+    def _shorten(self, scorer: Scorer | Counting, seconds: float) -> None:
         """Ask no more questions than there is time for."""
         for count in TIMED:
             began = time.perf_counter()

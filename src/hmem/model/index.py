@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from hmem.graph.confidences import Confidences
@@ -80,6 +80,9 @@ class FrozenIndex:
             query=query,
             num_queries=len(entities),
         )
+
+    def has_edges(self, entities: Int[Tensor, " n"]) -> Bool[Tensor, " n"]:
+        return self._offsets.index_select(0, entities + 1) > self._offsets.index_select(0, entities)
 
     @cached_property
     def keys(self) -> Int[Tensor, " M"]:

@@ -42,6 +42,8 @@ class Noise:
     each question has the choices that it would have if all were asked at once.
     """
 
+    graph: Index | None = None  # in which the batch has its numbers, if it is not the one that is asked
+
     def __init__(
         self, seed: int, step: int, device: torch.device, batch: Query | None = None, rows: slice = slice(None)
     ) -> None:
@@ -64,7 +66,7 @@ class Noise:
             return self.chosen(len(edges.query), share)
         is_asked = torch.zeros(len(self.batch), dtype=torch.bool, device=self.device)
         is_asked[self.rows] = True
-        of = graph.lookup(self.batch.entity).query
+        of = (self.graph or graph).lookup(self.batch.entity).query
         return self.chosen(len(of), share)[is_asked[of]]
 
     def unlinked(self, count: int, share: float) -> Bool[Tensor, " B"]:

@@ -51,8 +51,19 @@ class DenseChannel:
         self, query: Query, retrieved: Float[Tensor, "B de"], vectors: Vectors, drawn: Int[Tensor, " S"]
     ) -> Float[Tensor, "B S"]:
         """dense(x) of the entities that were drawn."""
-        scores = self._minus_distances(retrieved, vectors.entities.index_select(0, drawn))  # (B, S)
-        self._add_self_bias_(scores, query, columns_of(query.entity, drawn, len(vectors.entities)))
+        column = columns_of(query.entity, drawn, len(vectors.entities))
+        return self.scores_of_rows(query, retrieved, vectors.entities.index_select(0, drawn), column)
+
+    def scores_of_rows(
+        self,
+        query: Query,
+        retrieved: Float[Tensor, "B de"],
+        rows: Float[Tensor, "C de"],
+        column: Int[Tensor, " B"],
+    ) -> Float[Tensor, "B C"]:
+        """dense(x) of entities with these vectors; `column` is where the asked entity is among them, C if nowhere."""
+        scores = self._minus_distances(retrieved, rows)
+        self._add_self_bias_(scores, query, column)
         return scores
 
     def scores_of_targets(

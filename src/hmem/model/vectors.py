@@ -28,13 +28,15 @@ class Embeddings(nn.Module):
     (appendix 1); Hadamard products take both as they are.
     """
 
+    entity: Tensor  # a parameter, unless the vectors of entities are apart in training
+
     def __init__(self, config: MemoryConfig, num_entities: int, num_relations: int) -> None:
         super().__init__()
         self.binding = config.binding
         self.whitening = Whitening() if config.binding == "cconv" else None
         # Whitening sets the scale itself and wants unit variance; elsewhere vectors start with norm near 1.
-        spread = 1.0 if self.whitening is not None else 1 / math.sqrt(config.entity_dim)
-        self.entity = nn.Parameter(spread * torch.randn(num_entities, config.entity_dim))
+        self.spread = 1.0 if self.whitening is not None else 1 / math.sqrt(config.entity_dim)
+        self.entity = nn.Parameter(self.spread * torch.randn(num_entities, config.entity_dim))
         self.role = nn.Parameter(torch.randn(2 * num_relations, config.relation_dim))
         if config.binding == "hadamard":
             nn.init.normal_(self.role, mean=1.0, std=0.1)  # near the identity of the product

@@ -8,6 +8,7 @@ others, and the observed facts of held-out entities what share of an entity's fa
 from dataclasses import replace
 
 from hmem.config import Config
+from hmem.errors import ConfigError
 from hmem.graph.dataset import Dataset
 from hmem.training.propagation import share_to_hide
 
@@ -16,11 +17,14 @@ MOST_EPOCHS = 30
 BLIND_EPOCHS = 3  # where nothing tells whether they make the model better
 LOOKS = 8  # at the validation facts
 CPU_MINUTES = 10.0
+MOST_SCORES = 2**29  # that a step computes, 2 GiB; beyond that it compares candidates that are drawn
+CANDIDATES = 8_192
 
 
 def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[str]]:
     """The settings with nothing left open, and a line for each choice."""
-    training, reasons = config.training, []
+    config, reasons = _with_candidates(config, dataset)
+    training = config.training
     facts = max(1, len(dataset.train))
     if training.epochs is None:
         most = MOST_EPOCHS if len(dataset.valid) else BLIND_EPOCHS
@@ -47,6 +51,24 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
         if share:
             reasons.append(f"{share:.0%} of all facts hidden, the share that held-out entities lack")
     return replace(config, training=training), reasons
+
+
+def _with_candidates(config: Config, dataset: Dataset) -> tuple[Config, list[str]]:
+    """Draw candidates where all are too many to compare; what that means for the processes of a training."""
+    training, count = config.training, dataset.num_entities
+    if training.candidates is None:
+        questions = 2 * min(training.batch_size, len(dataset.train))
+        if config.why_all_candidates or dataset.heldout is not None or questions * count <= MOST_SCORES:
+            return config, []
+        config = replace(config, training=replace(training, candidates=CANDIDATES))
+    elif dataset.heldout is not None:
+        option = "training.candidates"
+        problem = f"{option}={training.candidates} must be none where validation asks about held-out entities"
+        raise ConfigError(problem, option=option, found=training.candidates, expected="none")
+    drawn = config.training.candidates
+    assert drawn is not None
+    said = f"candidates: {drawn:,} sampled of {count:,}" if drawn < count else f"candidates: all {count:,}"
+    return config, [f"{said}; the vectors of entities are shared out among the processes, all else is in each"]
 
 
 def _plural(count: int, noun: str) -> str:

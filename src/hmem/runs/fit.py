@@ -19,7 +19,7 @@ import numpy as np
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.errors import ConfigError, Hint, InterruptedRunError, ProcessError
 from hmem.evaluation.calibration import Calibration, calibrate
-from hmem.evaluation.evaluate import FEWEST, Scorer, Validator
+from hmem.evaluation.evaluate import FEWEST, Counting, Scorer, Validator
 from hmem.evaluation.joined import ALONE, Joined, Weights, weights_of
 from hmem.evaluation.report import Report, report
 from hmem.evaluation.weighing import Choice, choose
@@ -65,7 +65,7 @@ class Plan:
     def settled(self, device: str) -> "Plan":
         """The plan with settings that suit the graph where the preset leaves them open."""
         config, reasons = chosen(self.config, self.dataset, device)
-        return self if config == self.config else replace(self, config=config, reasons=tuple(reasons))
+        return replace(self, config=config, reasons=tuple(reasons))
 
     @property
     def facts(self) -> RunFacts:
@@ -211,9 +211,7 @@ def carry_out(
     dataset, told = plan.dataset, Callbacks([*([] if folder is None else [folder.log]), *callbacks])
     validator = _validator(plan, start, device) if len(dataset.valid) else None
     hooks = Hooks(
-        validate=None
-        if validator is None
-        else (lambda model: validator(_scorer(model, validator, told, "validating"))),
+        validate=None if validator is None else (lambda model: validator(_asked(model, validator, told))),
         progress=told.on_progress,
         checkpoint=None if folder is None else (lambda state: folder.checkpoint(_with_questions(state, validator))),
         improved=None if folder is None else (lambda model, metric: folder.keep(_so_far(plan, model, metric))),
@@ -255,6 +253,11 @@ def _validator(plan: Plan, start: State | None, device: str) -> Validator:
 def _with_questions(state: State, validator: Validator | None) -> State:
     is_short = validator is not None and validator.pace > 0
     return replace(state, questions=len(validator.queries)) if validator is not None and is_short else state
+
+
+def _asked(network: Network | Counting, validator: Validator, told: Callback) -> Scorer | Counting:
+    """What is validated: a network on the graph of its training, or what knows its graph already."""
+    return network if isinstance(network, Counting) else _scorer(network, validator, told, "validating")
 
 
 def _scorer(network: Network, validator: Validator, told: Callback, what: str) -> Scorer:

@@ -18,15 +18,9 @@ from hmem.errors import ProcessError
 from hmem.training.allocation import kept_memory
 from hmem.training.gathering import backend_for, meeting
 from hmem.training.loop import matmul_precision
-from hmem.training.processes import (
-    BEGIN_AGAIN,
-    END,
-    STEP,
-    WHILE_FIRST_IS_BUSY,
-    Place,
-    Together,
-)
-from hmem.training.steps import Material, Steps
+from hmem.training.processes import END, WHILE_FIRST_IS_BUSY, Place, Together
+from hmem.training.split import steps_of
+from hmem.training.steps import Material
 
 
 def follow(place: Place) -> int:
@@ -67,13 +61,9 @@ def _train(processes: Together, device: str) -> None:
     assert material is not None
     here = torch.device(device if device == "cpu" else f"{device}:{processes.at.here}")
     with matmul_precision(material.config.training.precision), kept_memory():
-        steps = Steps(material, here, processes)
+        steps = steps_of(material, here, processes)
         while (order := processes.next_order()).kind != END:
-            if order.kind == STEP:
-                steps.take(order.step, order.rate)
-            elif order.kind == BEGIN_AGAIN:
-                steps.begin_again()
-                processes.hand_out(steps.model.state_dict().values())
+            steps.obey(order)
 
 
 def _end_with_the_first() -> None:

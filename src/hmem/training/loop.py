@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,9 +26,10 @@ from hmem.training.absence import fit_absence
 from hmem.training.allocation import kept_memory
 from hmem.training.processes import ALONE, BEGIN_AGAIN, STEP, Processes
 from hmem.training.schedule import rate
+from hmem.training.split import state_apart, steps_of, without_vectors
 from hmem.training.start import new_model, start_from_rules
-from hmem.training.state import State
-from hmem.training.steps import Material, Steps
+from hmem.training.state import State, Weights
+from hmem.training.steps import Material
 
 CHECKPOINT_MINUTES = 5.0
 SETBACK = 0.3  # what a setback leaves of the learning rate
@@ -68,7 +70,9 @@ class Outcome:
 class Hooks:
     """What a run asks of its surroundings; all optional."""
 
-    validate: Callable[[Network], float] | None = None  # a metric to be raised, usually the validation MRR
+    validate: Callable[[Any], float] | None = (
+        None  # of a network, or of what is `Counted`: a metric to be raised, usually the validation MRR
+    )
     progress: Callable[[Progress], None] | None = None
     checkpoint: Callable[[State], None] | None = None
     improved: Callable[[Network, float], None] | None = None  # told of the weights with the best metric so far
@@ -113,13 +117,20 @@ def material_of(
     neighborhoods = Neighborhoods.build(triples, num_entities, num_relations)
     graph = FrozenIndex(neighborhoods, device)
     facts = torch.from_numpy(triples.astype(np.int64))
-    model = new_model(config, num_entities, num_relations).to(device)
+    is_split = config.training.candidates is not None
+    model = new_model(config, 0 if is_split else num_entities, num_relations).to(device)
     if isinstance(model, HMem):
-        model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
+        if is_split:
+            without_vectors(model)
+        else:
+            model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
         if resume is None:
             start_from_rules(model, neighborhoods, config.training.seed)
-    state = State() if resume is None else State(weights=resume.weights, moments=resume.moments)
-    return Material(config=config, facts=facts, graph=graph, model=model, state=state)
+    state = State()
+    if resume is not None:
+        state = State(weights=resume.weights, moments=resume.moments, tables=resume.tables)
+        state = state_apart(state) if is_split else state
+    return Material(config=config, facts=facts, graph=graph, num_entities=num_entities, model=model, state=state)
 
 
 class _Run:
@@ -129,7 +140,7 @@ class _Run:
         self, material: Material, device: torch.device, hooks: Hooks, resume: State | None, processes: Processes
     ) -> None:
         self.training, self.hooks, self.processes = material.config.training, hooks, processes
-        self.steps = Steps(material, device, processes, lambda note: self._tell(note=note))
+        self.steps = steps_of(material, device, processes, lambda note: self._tell(note=note))
         self.model, self.graph, self.batches = self.steps.model, self.steps.graph, self.steps.batches
         epochs, look_every = self.training.epochs, self.training.validate_every
         assert epochs is not None, "see hmem.runs.choose"
@@ -142,7 +153,7 @@ class _Run:
         self.saved = self.looked = self.told = time.perf_counter()
         self.looked_at, self.look_took = self._share(), 0.0  # where in the run the last validation was, and its seconds
         self.speed = Speedometer()
-        self.most_loss = EXPLODED * math.log(2 + self.model.num_entities)
+        self.most_loss = EXPLODED * math.log(2 + material.num_entities)
         self.began: float | None = None  # the metric of the weights that fine-tuning begins with
         self.set_back = self.state.step  # the step of the last setback
         self.has_stepped = self.state.best_weights is not None  # whether the loss was ever in order after a step
@@ -153,15 +164,16 @@ class _Run:
         """Step until there is a reason to stop; the best weights are kept, and what needs them is fitted."""
         try:
             reason = self._step_until_a_reason_to_stop()
-        except ProcessError:  # this process has all that the run has come to
-            self._checkpoint()
+        except ProcessError:
+            if self.training.candidates is None:  # otherwise a part of all that it has come to is lost
+                self._checkpoint()
             raise
         self._checkpoint(is_all_there_is=reason == "interrupted")
         best = self.state.best_metric if reason == "interrupted" else self._finish()
-        if isinstance(self.model, HMem):
-            fit_placing(self.model, self.graph, self.training.seed)
+        model = self.steps.whole().eval()
+        if isinstance(model, HMem):
+            fit_placing(model, self.graph, self.training.seed)
         epochs, seconds = self.state.step / self.batches.per_epoch, self.state.seconds
-        model = self.model.eval()
         return Outcome(model=model, best=best, began=self.began, epochs=epochs, seconds=seconds, stopped=reason)
 
     def _step_until_a_reason_to_stop(self) -> str:
@@ -199,11 +211,11 @@ class _Run:
         is_worth_it = time.perf_counter() - self.looked > LOOK_SHARE * self.look_took
         return self.training.minutes is not None and passed >= between and is_worth_it
 
-    def _validate(self, validate: Callable[[Network], float]) -> None:
+    def _validate(self, validate: Callable[[Any], float]) -> None:
         """Measure the model, and remember it if it is the best so far."""
         began = time.perf_counter()
         try:
-            metric = validate(self.model)
+            metric = validate(self.steps.asked())
         except NonFiniteError:  # the step after the last look was too far
             self._go_back(math.nan)
             return
@@ -212,16 +224,19 @@ class _Run:
         is_best = self.state.best_metric is None or metric > self.state.best_metric
         self.state.record(metric, self.model)
         self._tell(metric)
+        if is_best:
+            self.steps.keep()
         if is_best and self.hooks.improved is not None:
-            self.hooks.improved(self.model, metric)
+            self.hooks.improved(self.steps.whole(), metric)
             self._checkpoint()  # beside the model, so that a run that is killed can go on from it
 
     def _finish(self) -> float | None:
         """Take the best weights and fit the null slots to them; returns the validation metric they reach."""
         if self.state.best_weights is not None:
-            self.model.load_state_dict(self.state.best_weights)
-        if self.training.fit_absence and self.hooks.validate is not None and isinstance(self.model, HMem):
-            return fit_absence(self.model, self.hooks.validate)
+            self._return_to(self.state.best_weights)
+        validate = self.hooks.validate
+        if self.training.fit_absence and validate is not None and isinstance(self.model, HMem):
+            return fit_absence(self.model, lambda _: validate(self.steps.asked()))
         return self.state.best_metric
 
     def _step(self) -> Float[Tensor, ""]:
@@ -260,14 +275,18 @@ class _Run:
             now = full * state.rate_left
             hint = Hint(text=f"try a lower learning_rate (it was {full}, and {now:.2g} in the end)")
             raise NonFiniteError(problem, found=loss, hint=hint)
-        self.model.load_state_dict(state.best_weights or self.first)
-        self.steps.begin_again()
+        self._return_to(state.best_weights or self.first)
         state.rate_left *= SETBACK
         self.set_back = state.step
-        self.processes.order(BEGIN_AGAIN)
-        self.processes.hand_out(self.model.state_dict().values())
         best = "the best weights" if state.best_weights is not None else "the first weights"
         self._tell(note=f"{problem}: back to {best}, and on with a learning rate of {full * state.rate_left:.2g}")
+
+    def _return_to(self, weights: Weights) -> None:
+        """Take up weights of before, in all processes, with an optimizer that remembers nothing."""
+        self.model.load_state_dict(weights)
+        self.steps.begin_again()
+        self.processes.order(BEGIN_AGAIN)
+        self.processes.hand_out(self.model.state_dict().values())
 
     def _share(self) -> float:
         """How much of the run is over, by steps or by the clock, whichever is further."""
@@ -293,7 +312,7 @@ class _Run:
         self.state.seconds = self.saved - self.started
         if self.hooks.checkpoint is not None:
             try:
-                self.hooks.checkpoint(self.state.captured(self.model, self.steps.optimizer))
+                self.hooks.checkpoint(self.steps.captured(self.state))
             except CheckpointError as error:  # a full disk, for one; the run can go on
                 if is_all_there_is:
                     raise

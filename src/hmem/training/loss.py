@@ -11,11 +11,12 @@ from hmem.memory.superpose import Edges
 from hmem.model.build import Network
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.hmem import HMem
-from hmem.model.index import FrozenIndex
+from hmem.model.index import FrozenIndex, Index
 from hmem.model.propagation import Propagation
 from hmem.model.query import Drop, Noise, Query, other_answers
 from hmem.model.scoring import Answer, columns_of, leave_out_
 from hmem.model.vectors import Vectors
+from hmem.training.candidates import Candidates
 from hmem.training.propagation import Concealed, gradient_one_by_one, propagation_loss
 
 
@@ -39,10 +40,9 @@ def loss_function(
     return lambda query, noise: memory_loss(model, query, graph, training, noise)
 
 
-def memory_loss(
-    model: HMem, query: Query, graph: FrozenIndex, training: TrainingConfig, noise: Noise
-) -> Float[Tensor, ""]:
-    drop = Drop(
+def dropped(training: TrainingConfig, noise: Noise) -> Drop:
+    """What a step leaves out."""
+    return Drop(
         noise=noise,
         memory=training.memory_dropout,
         retrieved=training.retrieved_dropout,
@@ -50,10 +50,21 @@ def memory_loss(
         identity=training.identity_dropout,
         link=training.link_withholding or 0.0,
     )
+
+
+def memory_loss(
+    model: HMem,
+    query: Query,
+    graph: Index,
+    training: TrainingConfig,
+    noise: Noise,
+    candidates: Candidates | None = None,
+) -> Float[Tensor, ""]:
+    drop = dropped(training, noise)
     vectors = model.embeddings()
     answer = model.answer(query, graph, vectors, drop)
     stored = answer.weighted.edges if isinstance(model.memory, ExplicitMemory) else graph.lookup(query.entity)
-    return answer_loss(model, answer, vectors, query, stored, training, noise)
+    return answer_loss(model, answer, vectors, query, stored, training, noise, candidates)
 
 
 def answer_loss(
@@ -64,18 +75,24 @@ def answer_loss(
     stored: Edges,
     training: TrainingConfig,
     noise: Noise,
+    candidates: Candidates | None = None,
 ) -> Float[Tensor, ""]:
     """−log p(target). The other true answers, which `stored` holds, are no rivals.
 
-    The rivals are all entities, or as many as `negatives` says. Every channel learns by itself, so that none starves
-    because another has the answer already: the edges from whether the answer stands among them, and in which; the dense
-    channel from all queries whose answer does not; the walks from how much they add to the dense channel.
+    The rivals are all entities, or `candidates` that stand for them, or as many as `negatives` says. Every channel
+    learns by itself, so that none starves because another has the answer already: the edges from whether the answer
+    stands among them, and in which; the dense channel from all queries whose answer does not; the walks from how much
+    they add to the dense channel.
     """
-    if training.negatives is None:
+    log_weight = None
+    if candidates is not None:
+        scores, place = against_candidates(model, answer, vectors, query, stored, candidates)
+        log_weight = candidates.log_weight
+    elif training.negatives is None:
         scores, place = against_all(model, answer, vectors, query, stored)
     else:
         scores, place = against_sample(model, answer, vectors, query, stored, training.negatives, noise)
-    dense = smoothed_log_probability(scores, place, training.label_smoothing)  # (B,)
+    dense = smoothed_log_probability(scores, place, training.label_smoothing, log_weight)  # (B,)
     if answer.copied is None:
         return -dense.mean()
     assert query.target is not None
@@ -102,6 +119,20 @@ def against_all(
     return scores, query.target
 
 
+def against_candidates(
+    model: HMem, answer: Answer, vectors: Vectors, query: Query, stored: Edges, candidates: Candidates
+) -> tuple[Float[Tensor, "B C"], Int[Tensor, " B"]]:
+    """Dense scores of candidates that stand for all entities, corrected for that, and the column of the truth."""
+    assert query.target is not None
+    drawn, num_entities = candidates.entities, len(vectors.entities)
+    scores = model.dense.scores_of_drawn(query, answer.retrieved, vectors, drawn) + candidates.log_weight  # (B, C)
+    row, filler = other_answers(query, stored)
+    column = columns_of(filler, drawn, num_entities)
+    was_drawn = column < len(drawn)
+    leave_out_(scores, row[was_drawn], column[was_drawn])
+    return scores, columns_of(query.target, drawn, num_entities)
+
+
 def against_sample(
     model: HMem, answer: Answer, vectors: Vectors, query: Query, stored: Edges, count: int, noise: Noise
 ) -> tuple[Float[Tensor, "B S"], Int[Tensor, " B"]]:
@@ -124,13 +155,23 @@ def against_sample(
 
 
 def smoothed_log_probability(
-    scores: Float[Tensor, "B C"], target: Int[Tensor, " B"], smoothing: float
+    scores: Float[Tensor, "B C"],
+    target: Int[Tensor, " B"],
+    smoothing: float,
+    log_weight: Float[Tensor, " C"] | None = None,
 ) -> Float[Tensor, " B"]:
-    """(1 − ε)·log p of the target + ε·(the mean log p of all candidates); −∞ marks what is no candidate."""
+    """(1 − ε)·log p of the target + ε·(the mean log p of all candidates); −∞ marks what is no candidate.
+
+    `log_weight` is what scores have been raised by, since a candidate stands for several.
+    """
     log_total = scores.logsumexp(dim=1)  # (B,)
     exact = scores.gather(1, target[:, None]).squeeze(1) - log_total
     if smoothing == 0:
         return exact
     allowed = scores > -torch.inf
-    mean = torch.where(allowed, scores, 0.0).sum(1) / allowed.sum(1) - log_total
+    if log_weight is None:
+        mean = torch.where(allowed, scores, 0.0).sum(1) / allowed.sum(1) - log_total
+    else:
+        weight = allowed * log_weight.exp()  # (B, C)
+        mean = (torch.where(allowed, scores - log_weight, 0.0) * weight).sum(1) / weight.sum(1) - log_total
     return (1 - smoothing) * exact + smoothing * mean

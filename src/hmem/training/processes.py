@@ -12,6 +12,7 @@ the first did not fit into its memory, which the others need not know of.
 The processes of a machine have one copy of the graph: it is written to a file once, which each maps into its memory.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -36,9 +37,11 @@ from hmem.errors import ConfigError, ProcessError
 T = TypeVar("T")
 
 STEP, BEGIN_AGAIN, END = range(3)  # what followers are told to do
+KEEP, COLLECT, SAVE, AGREE, COUNT = range(3, 8)  # and where each has the vectors of some entities
 PATIENCE = timedelta(minutes=30)  # with a process that gives no sign of life in the middle of a step
 WHILE_FIRST_IS_BUSY = timedelta(days=7)  # that followers wait for the next order: it validates, or saves
 PACKAGES = Path(__file__).parents[2]  # the folder that hmem is imported from
+PIECE = 2**16  # rows of a table that are sent at once
 
 
 class Order(NamedTuple):
@@ -71,6 +74,22 @@ class Processes:
 
     def hand_out(self, tensors: Iterable[Tensor]) -> None:
         """Give every process the values that the first has."""
+
+    def tell(self, what: T) -> T:
+        """What the first process says, in every process."""
+        return what
+
+    def exchange(self, rows: Tensor, given: list[int], taken: list[int]) -> Tensor:
+        """Give each process so many of the rows, one after the other, and take so many of each."""
+        return rows
+
+    def of_all(self, values: Tensor) -> Tensor:
+        """The values of every process, in each."""
+        return values[None]
+
+    def collect(self, rows: Tensor) -> Tensor:
+        """In the first process the rows of all, one after the other; in the others what was given."""
+        return rows
 
 
 ALONE = Processes()
@@ -238,6 +257,44 @@ class Together(Processes):
             for each in tensors:
                 dist.broadcast(each, 0)
 
+    def tell(self, what: T) -> T:
+        said: list[Any] = [what]
+        with self.answered():
+            dist.broadcast_object_list(said, 0, group=self.orders)
+        told: T = said[0]
+        return told
+
+    def exchange(self, rows: Tensor, given: list[int], taken: list[int]) -> Tensor:
+        found = rows.new_empty(sum(taken), *rows.shape[1:])
+        with self.answered():
+            dist.all_to_all_single(found, rows.contiguous(), taken, given)
+        return found
+
+    def of_all(self, values: Tensor) -> Tensor:
+        found = [torch.empty_like(values) for _ in range(self.count)]
+        with self.answered():
+            dist.all_gather(found, values.contiguous())
+        return torch.stack(found)
+
+    def collect(self, rows: Tensor) -> Tensor:
+        """They go through a file that has no name any more, so that no process needs the memory for all of them."""
+        counts = self.of_all(torch.tensor(len(rows), device=rows.device)).tolist()
+        if self.place != 0:
+            with self.answered():
+                for piece in torch.split(rows, PIECE):
+                    dist.send(piece.cpu(), 0)
+            return rows
+        found = _in_a_file(sum(counts), rows)
+        for place, whole in enumerate(torch.split(found, counts)):
+            for low in range(0, len(whole), PIECE):
+                piece = whole[low : low + PIECE]
+                if place == 0:
+                    piece.copy_(rows[low : low + PIECE])
+                    continue
+                with self.answered():
+                    dist.recv(piece, place)
+        return found
+
     @contextmanager
     def answered(self) -> Iterator[None]:
         """A while in which the others have to answer; a `ProcessError` says which of them did not."""
@@ -265,3 +322,18 @@ class Together(Processes):
         text = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
         with suppress(RuntimeError):
             self.store.set(f"failed/{self.place}", " ".join(text.split())[:500])
+
+
+def _in_a_file(count: int, like: Tensor) -> Tensor:
+    """Room for so many rows like these."""
+    shape = (count, *like.shape[1:])
+    with tempfile.TemporaryDirectory(prefix="hmem-") as folder:
+        file = Path(folder) / "rows"
+        try:
+            with file.open("wb") as opened:  # writing to a mapped file for which there is no room is a signal
+                os.posix_fallocate(opened.fileno(), 0, max(1, math.prod(shape) * like.element_size()))
+            return torch.from_file(str(file), shared=True, size=math.prod(shape), dtype=like.dtype).view(shape)
+        except (OSError, RuntimeError) as error:
+            problem = f"the rows of all entities, {count:,}, could not be written there ({error})"
+            hint = "make room, or let TMPDIR name a folder that has it"
+            raise ProcessError(problem, path=Path(folder).parent, hint=hint) from error

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from types import NoneType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,6 +33,7 @@ class State:
     best_weights: Weights | None = None
     weights: Weights = field(default_factory=dict)
     moments: dict[str, Tensor] = field(default_factory=dict)
+    tables: dict[str, Tensor] = field(default_factory=dict)  # with a row for each entity, where they are apart
 
     def record(self, metric: float, model: Network) -> None:
         """Remember a validation metric, and the weights if it is the best."""
@@ -77,6 +79,7 @@ class State:
         tensors = {f"weights/{name}": value for name, value in self.weights.items()}
         tensors |= {f"moments/{name}": value for name, value in self.moments.items()}
         tensors |= {f"best/{name}": value for name, value in (self.best_weights or {}).items()}
+        tensors |= {f"tables/{name}": value for name, value in self.tables.items()}
         counters = {name: getattr(self, name) for name in COUNTERS}
         return {name: value.contiguous().cpu() for name, value in tensors.items()}, {"state": json.dumps(counters)}
 
@@ -94,7 +97,8 @@ class State:
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"not the state of a run ({error!r})") from error
         best = part("best/")
-        return cls(**counters, best_weights=best or None, weights=part("weights/"), moments=part("moments/"))
+        parts: dict[str, Any] = {name: part(f"{name}/") for name in ("weights", "moments", "tables")}
+        return cls(**counters, best_weights=best or None, **parts)
 
 
 COUNTERS: dict[str, tuple[type, ...]] = {

@@ -13,8 +13,9 @@ from hmem.model.index import FrozenIndex
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.batches import Batches
+from hmem.training.counted import Counted
 from hmem.training.loss import gradient_function, loss_function
-from hmem.training.processes import ALONE, Processes
+from hmem.training.processes import ALONE, BEGIN_AGAIN, STEP, Order, Processes
 from hmem.training.propagation import Concealed
 from hmem.training.start import make_optimizer
 from hmem.training.state import State
@@ -29,7 +30,8 @@ class Material:
     config: Config
     facts: Int[Tensor, "F 3"]
     graph: FrozenIndex
-    model: Network  # with its first weights
+    num_entities: int
+    model: Network  # with its first weights; without vectors of entities where those are apart
     state: State  # of a run that is resumed, its weights and moments
 
     def prepared(self, device: torch.device) -> "Material":
@@ -90,9 +92,32 @@ class Steps:
         self.optimizer.step()
         return loss.detach()
 
+    def obey(self, order: Order) -> None:
+        """Do what the first process says to its followers."""
+        if order.kind == STEP:
+            self.take(order.step, order.rate)
+        elif order.kind == BEGIN_AGAIN:
+            self.begin_again()
+            self.processes.hand_out(self.model.state_dict().values())
+
     def begin_again(self) -> None:
         """Go on as if the weights were the first."""
         self.optimizer = make_optimizer(self.model, self.training)
+
+    def keep(self) -> None:
+        """Remember what is no part of the model here, as the best so far."""
+
+    def captured(self, state: State) -> State:
+        """The state with all that these steps have come to."""
+        return state.captured(self.model, self.optimizer)
+
+    def asked(self) -> Network | Counted:
+        """The model as it is now, to be validated."""
+        return self.model
+
+    def whole(self) -> Network:
+        """The model with the vectors of all entities."""
+        return self.model
 
     def _gradient(self, batch: Query, rows: range, step: int) -> Float[Tensor, ""]:
         """What these questions add to the loss of the batch; the gradient is then in the parameters."""
