@@ -229,8 +229,9 @@ def server(store: Store, job: Job, log: Log, chance: random.Random) -> None:
     import threading
 
     from hmem.serve.app import create_app
-    from hmem.serve.server import Server, bind
+    from hmem.serve.server import Server
     from hmem.serve.settings import Settings
+    from hmem.serve.sockets import bind
 
     logging.disable()  # there is no such model
     bound = bind("127.0.0.1", 0)

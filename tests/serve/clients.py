@@ -13,8 +13,9 @@ import httpx
 from hmem.evaluation.calibration import Calibration
 from hmem.evaluation.isotonic import Steps
 from hmem.serve.app import create_app
-from hmem.serve.server import Server, bind, url_of
+from hmem.serve.server import Server
 from hmem.serve.settings import Settings
+from hmem.serve.sockets import bind, url_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it would rather have a successor of httpx, which nothing else needs yet

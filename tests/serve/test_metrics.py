@@ -1,4 +1,9 @@
-from hmem.serve.metrics import Metrics
+from pathlib import Path
+
+import pytest
+from prometheus_client import values
+
+from hmem.serve.metrics import Metrics, count_in
 
 
 def test_requests_and_passes_are_counted() -> None:
@@ -43,3 +48,24 @@ def test_two_servers_in_one_process_count_apart() -> None:
     one.batch(2)
     assert "hmem_batch_questions_sum 2.0" in one.text()
     assert "hmem_batch_questions_sum 0.0" in other.text()
+
+
+def test_several_processes_tell_the_sum_and_forget_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "ValueClass", values.ValueClass)
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
+    for place in (0, 1, 0):  # the first ends, and another takes its place
+        count_in(tmp_path, place)
+        made = Metrics(tmp_path)
+        made.request("/a", "GET", 200, 0.02)
+        made.batch(2)
+        made.gauge("load", "Load.", lambda place=place: place)  # type: ignore[misc]
+    lines = made.text().splitlines()
+    for line in (
+        'hmem_requests_total{method="GET",route="/a",status="200"} 3.0',
+        'hmem_request_seconds_bucket{le="0.025",route="/a"} 3.0',
+        'hmem_request_seconds_bucket{le="0.01",route="/a"} 0.0',
+        "hmem_batch_questions_sum 6.0",
+        "# HELP hmem_requests_total Requests answered.",
+        "hmem_load 0.0",
+    ):
+        assert line in lines

@@ -17,8 +17,8 @@ import pytest
 from hmem.errors import ConfigError
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.store.store import Store
-from hmem.serve import server, service
-from hmem.serve.server import bind, url_of
+from hmem.serve import server, service, sockets
+from hmem.serve.sockets import bind, url_of
 from tests.serve.clients import DOG, code_of, error_of, fact, served, until
 
 
@@ -154,7 +154,7 @@ def test_some_files_are_left_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource", reason="there are no such limits here")
     for soft, most in ((256, 192), (10, 16), (1 << 20, 1000), (resource.RLIM_INFINITY, 1000)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
-        assert server.most_connections() == most
+        assert sockets.most_connections() == most
 
 
 @pytest.mark.network

@@ -26,6 +26,7 @@ from hmem.serve import (
     routes_status,
     routes_values,
 )
+from hmem.serve.board import Board
 from hmem.serve.events import News
 from hmem.serve.security import Guard
 from hmem.serve.service import Service
@@ -37,18 +38,31 @@ Names may hold any character, so they travel in queries and bodies, never in pat
 stable code, a message and a list of names that may have been meant."""
 
 
-def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -> FastAPI:
-    """The application for one knowledge base, which it opens here and closes when it is shut down."""
-    chosen = settings or Settings()
-    service = Service(Path(path), chosen)
+def create_app(
+    path: str | os.PathLike[str],
+    settings: Settings | None = None,
+    board: Board | None = None,
+    *,
+    is_late: bool = False,
+) -> FastAPI:
+    """The application for one knowledge base, which it opens here and closes when it is shut down.
+
+    With a `board` it is one of several. If others serve already, it is late, and starts with its model loaded.
+    """
+    chosen, board = settings or Settings(), board or Board()
+    service = Service(Path(path), chosen, board, is_late=is_late)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         news = app.state.news = News(service)
-        service.metrics.gauge("listeners", "Open streams of events.", lambda: news.listeners)
+        service.metrics.gauge("listeners", "Open streams of events.", lambda: board.total("listeners"))
         loop = asyncio.get_running_loop()
         app.state.stop = lambda: loop.call_soon_threadsafe(news.close)
         news.start()  # which has the model loaded, too
+        while service.is_late and service.model.status == "loading":
+            await asyncio.sleep(0.05)
+        service.is_late = False
+        board.tell("serving", 1)
         try:
             yield
         finally:
@@ -65,7 +79,7 @@ def create_app(path: str | os.PathLike[str], settings: Settings | None = None) -
         generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
     )
-    app.state.service, app.state.settings, app.state.files = service, chosen, page.files()
+    app.state.service, app.state.settings, app.state.board, app.state.files = service, chosen, board, page.files()
     app.state.stop = lambda: None  # until there is a loop
     methods: dict[str, list[str]] = {app.openapi_url or "": ["GET"]}
     for each in (

@@ -61,13 +61,16 @@ class News:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """A while in which one listener more is counted; refused if there are too many."""
-        if self.listeners >= self._service.settings.most_listeners:
-            raise ApiError("busy", f"{self.listeners} listeners already; close one of the open pages")
+        board = self._service.board
+        if (listeners := board.total("listeners")) >= self._service.settings.most_listeners:
+            raise ApiError("busy", f"{listeners} listeners already; close one of the open pages")
         self.listeners += 1
+        board.tell("listeners", self.listeners)
         try:
             yield
         finally:
             self.listeners -= 1
+            board.tell("listeners", self.listeners)
 
     async def events(self, since: int | None) -> AsyncIterator[ServerSentEvent]:
         """The events for one listener, from a moment on, or from now."""
@@ -103,6 +106,7 @@ class News:
         version: int | None = None
         trouble = ""
         while True:
+            self._service.board.tell("waiting", self._service.batcher.waiting)
             try:
                 now = await self._service.read(lambda: self._service.store.version)
                 if now != version:

@@ -26,7 +26,7 @@ async def health() -> StatusOut:
 async def ready(service: TheService) -> ReadyOut:
     """Whether questions can be answered: the file can be read, and the model is loaded."""
     state = service.model
-    if state.status == "loading":
+    if state.status == "loading" or service.loads:
         raise ApiError("loading", "the model is being loaded; try again in a moment")
     if state.status == "trouble":
         service.load_model(state.link)  # it may be back where it was

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -13,18 +12,13 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from hmem.errors import ConfigError
 from hmem.serve.app import create_app
+from hmem.serve.board import Board
 from hmem.serve.settings import PATIENCE, Settings
-
-if sys.platform != "win32":
-    import resource
+from hmem.serve.sockets import BACKLOG, MOST, bind, most_connections, url_of
 
 LONGEST_HEAD = 512 << 10  # bytes of a request before its body: three long names in a query
 LEAST_READ = 1 << 16  # bytes of an answer that a client must take in that time, if so many are left
-BACKLOG = 1024  # connections that wait
-SPARE = 64  # files that may be open besides connections
-FEWEST, MOST = 16, 1_000  # connections at once, whatever the system allows
 
 
 class Connection(H11Protocol):
@@ -35,18 +29,21 @@ class Connection(H11Protocol):
 
     most: int = MOST
     seconds: float = 30.0  # for the head of a request, and for a client to read some more of an answer
+    board = Board()  # which has the connections of all processes
     _waiting: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self.most:
+        self.board.tell("connections", len(self.connections))
+        if len(self.connections) > self.most or self.board.total("connections") > MOST:
             transport.close()
         else:
             self._waiting = self.loop.call_later(self.seconds, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self.board.tell("connections", len(self.connections))
         for timer in (self._waiting, self._unread):
             if timer is not None:
                 timer.cancel()
@@ -87,11 +84,21 @@ class Connection(H11Protocol):
 class Server(uvicorn.Server):
     """A server that ends its streams of events when it is stopped, instead of waiting for their readers."""
 
-    def __init__(self, app: FastAPI, *, log_level: str = "warning", patience: float = Connection.seconds) -> None:
-        """`patience` is how many seconds the head of a request may take to arrive."""
+    def __init__(
+        self,
+        app: FastAPI,
+        *,
+        log_level: str = "warning",
+        patience: float = Connection.seconds,
+        started: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`patience` is how many seconds the head of a request may take to arrive.
+
+        `started` is called once it takes requests.
+        """
 
         class Limited(Connection):
-            most, seconds = most_connections(), patience
+            most, seconds, board = most_connections(), patience, app.state.board
 
         super().__init__(
             uvicorn.Config(
@@ -102,12 +109,18 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 h11_max_incomplete_event_size=LONGEST_HEAD,
                 timeout_graceful_shutdown=PATIENCE,
-                backlog=BACKLOG,
+                backlog=BACKLOG if app.state.board.processes == 1 else 1,  # of which so many are taken at once
                 http=Limited,
                 ws="none",
             )
         )
-        self.app = app
+        self.app, self._started = app, started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(BACKLOG)  # again, whatever was said above: so many may wait
+        self._started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
@@ -117,38 +130,6 @@ class Server(uvicorn.Server):
         """End as after an interrupt; may be called from another thread."""
         self.should_exit = True
         self.app.state.stop()
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes any that is free."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named in full, as asyncio only then sends answers at once: else the second packet of each waits 40 ms for an echo.
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, port))
-        bound.listen(BACKLOG)  # a client that connects from now on waits until the application is there
-    except OSError as error:
-        bound.close()
-        raise ConfigError(
-            f"cannot listen on {host} port {port}: {error.strerror or error}; "
-            "try another --port, or --port 0 for any that is free"
-        ) from None
-    return bound
-
-
-def most_connections() -> int:
-    """As many as leave some files to open for everything else: a server that has none left can do nothing at all."""
-    if sys.platform == "win32":
-        return MOST
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST if soft == resource.RLIM_INFINITY else max(FEWEST, min(MOST, soft - SPARE))
-
-
-def url_of(bound: socket.socket) -> str:
-    """The address of a socket as a browser takes it."""
-    host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(

@@ -28,7 +28,9 @@ from hmem.knowledge.session import Session
 from hmem.knowledge.sparql import Solutions, Sparql
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model as SavedModel
+from hmem.runs.device import resolve_device
 from hmem.serve.batching import Answers, Batcher
+from hmem.serve.board import Board
 from hmem.serve.errors import ApiError, worded
 from hmem.serve.metrics import Metrics
 from hmem.serve.name_index import NameIndex
@@ -36,7 +38,7 @@ from hmem.serve.settings import MOST_SOLUTIONS, PATIENCE, Settings
 
 T = TypeVar("T")
 READERS = 4
-QUERIES = 2  # in SPARQL, at once
+QUERIES = 2  # in SPARQL, at once, by all processes; at least one by each
 MOST_READS, MOST_WRITES, MOST_QUERIES = 256, 64, 16  # in the queue
 HEADWAY = 0.5  # seconds that a query has less than its request, so that what ended it is told
 
@@ -75,15 +77,17 @@ class Model:
 class Service:
     """One open knowledge base, with the threads that work on it. It has no lock; one event loop awaits its results."""
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self.settings = settings
-        self.metrics = Metrics()
+    def __init__(self, path: Path, settings: Settings, board: Board | None = None, *, is_late: bool = False) -> None:
+        """It is late as long as it takes no requests, while others do that share the board."""
+        board = board or Board()
+        self.settings, self.board, self.is_late = settings, board, is_late
+        self.metrics = Metrics(board.counters)
         # The writer first: it brings a file of an older version up to date.
         self.writer = Store.open(path) if settings.writable else None
         self.store = Store.open(path, read_only=True)
         self.past = Store.open(path, read_only=True)
-        self.kb = KnowledgeBase.open(path, read_only=True, device=settings.device)
-        if self.store.is_frozen:
+        self.kb = KnowledgeBase.open(path, read_only=True, device=resolve_device(settings.device))
+        if self.store.is_frozen and board.place == 0:
             unseen = "what others write there is not seen until the server is started again"
             logger.warning("%s lies in a folder that this user cannot write to, so %s", path, unseen)
         self.name_index = NameIndex(self.store)
@@ -92,7 +96,7 @@ class Service:
         self._readers = ThreadPoolExecutor(READERS, "hmem-read")
         self._writers = ThreadPoolExecutor(1, "hmem-write")
         self._historians = ThreadPoolExecutor(1, "hmem-past")
-        self._queriers = ThreadPoolExecutor(QUERIES, "hmem-sparql")
+        self._queriers = ThreadPoolExecutor(max(1, QUERIES // board.processes), "hmem-sparql")
         self._engine: Sparql | None = None  # from the first query on
         self._reads = self._writes = self._queries = 0
         self.batcher = Batcher(
@@ -103,8 +107,9 @@ class Service:
             ("entities", "Entities ever named.", lambda: self.name_index.totals.entities),
             ("relations", "Relations ever named.", lambda: self.name_index.totals.relations),
             ("moment", "The number of the last write.", lambda: self.name_index.totals.moment),
-            ("waiting_questions", "Questions in the queue.", lambda: self.batcher.waiting),
-            ("model_ready", "1 if the model is loaded.", lambda: self.model.status == "ready"),
+            ("waiting_questions", "Questions in the queue.", lambda: board.total("waiting")),
+            ("model_ready", "1 if the model is loaded.", lambda: self.model.status == "ready" and not self.loads),
+            ("processes", "Processes that answer.", lambda: board.total("serving")),
         ):
             self.metrics.gauge(name, meaning, read)
 
@@ -219,6 +224,12 @@ class Service:
         said = worded(error) if isinstance(error, HMemError) else "an internal error, see the log"
         self._set_model(Model("trouble", self.model.link, trouble=said))
 
+    @property
+    def loads(self) -> bool:
+        """Whether any process that takes requests is loading a model."""
+        return self.board.total("loading") > 0
+
     def _set_model(self, model: Model) -> None:
         self.model = model
+        self.board.tell("loading", int(model.status == "loading" and not self.is_late))
         self.model_changed()
