@@ -146,6 +146,11 @@ def shown(text: str, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """`1 fact`, `2 facts`."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
 def option_for_python(name: str, value: object) -> str:
     """An argument as a caller in Python gives it."""
     return f"{name}={value!r}"

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from hmem.cli import output
+from hmem.errors import plural
 
 
 def test_json_holds_plain_numbers(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_probabilities_have_as_many_digits_as_they_are_worth_and_are_never_certa
 def test_sizes_times_and_numbers_of_things_in_words() -> None:
     sizes = {0: "0 bytes", 999: "999 bytes", 1000: "1 kB", 98_304: "98.3 kB", 999_900: "1 MB", 3_210_000_000: "3.21 GB"}
     assert {number: output.size(number) for number in sizes} == sizes
-    assert [output.plural(number, "entity", "entities") for number in (0, 1, 1234)] == [
+    assert [plural(number, "entity", "entities") for number in (0, 1, 1234)] == [
         "0 entities",
         "1 entity",
         "1,234 entities",

@@ -4,11 +4,9 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,7 @@ import hmem
 from hmem.reproduction.paper_rows import load_rows
 from hmem.reproduction.results import read_lines
 from tests.cli.conftest import Answer, invoke, write_small_bundled
-from tests.cli.test_train import Run, write_toy
+from tests.cli.test_train import Run, interrupt, write_toy
 
 SMALL = "[memory]\nentity_dim = 6\n[training]\nepochs = 3\nbatch_size = 8\nvalidate_every = 1\n"
 PUBLISHED = '[paper]\n"train" = [3, 0.999, 0.998, 0.999, 0.999]\n"train+valid" = [24, 0.001, 0.001, 0.001, 0.001]\n'
@@ -181,19 +179,7 @@ def test_baselines_come_from_their_file(run: Run) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_and_going_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hmem.training import loop
-
-    usual, steps = loop._Run._step, [0]
-
-    def step(self: loop._Run) -> Any:
-        steps[0] += 1
-        if steps[0] == 2:
-            signal.raise_signal(signal.SIGINT)
-        return usual(self)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(loop._Run, "_step", step)
-        code, out, err = run(*OWN)
+    code, out, err = interrupt(run, monkeypatch, *OWN)
     assert (code, out) == (130, "")
     assert err.endswith("Stopped in toy TPR, seed 0. The same command goes on from here.\n")
     assert not Path("results/paper").exists()

@@ -8,7 +8,7 @@ from hmem.cli import options, output, tables
 from hmem.cli.answers import show_estimate, show_predictions
 from hmem.cli.opened import is_property, opened, warn_if_outgrown, watching
 from hmem.cli.reasons import show_reasons
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, plural
 
 
 def predict(
@@ -96,7 +96,7 @@ def missing(
         show_predictions(found, title, ["head", "relation", "tail"], stored=False)
     if done is not None:
         before = f", {done.unchanged:,} of them since before" if done.unchanged else ""
-        kept = output.plural(len(done.changed) + done.unchanged, "answer")
+        kept = plural(len(done.changed) + done.unchanged, "answer")
         output.note(f"{kept} with a probability of {least:g} or more: kept as inferred{before}")
 
 

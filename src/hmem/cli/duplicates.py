@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hmem.cli import options, output, tables, transfer
+from hmem.errors import plural
 
 
 def duplicates(
@@ -49,10 +50,10 @@ def merge(
     if output.written(json_path, asdict(done)):
         return
     told = {
-        f"{output.plural(done.moved, 'fact')} moved": True,
+        f"{plural(done.moved, 'fact')} moved": True,
         f"{done.stored_before:,} stored already": done.stored_before,
         f"{done.dropped:,} between the two dropped": done.dropped,
-        f"{output.plural(done.values, 'value')} moved": done.values,
+        f"{plural(done.values, 'value')} moved": done.values,
     }
     output.say(f"{shown(done.other)} is {shown(done.kept)} now: {', '.join(text for text, so in told.items() if so)}")
     output.note(f"To turn it back: hmem facts undo {kb} {done.moment}")

@@ -7,6 +7,7 @@ import typer
 
 from hmem.cli import options, output, transfer, values
 from hmem.cli.names import shown
+from hmem.errors import plural
 
 app = typer.Typer(
     help="Labels, aliases, kinds and descriptions of entities and relations: import, show, change them.",
@@ -62,7 +63,7 @@ def import_(
     for line in lines:
         said = f"{line['changed']:,} described, {line['unchanged']:,} as before"
         if line["values"]:
-            said += f", {output.plural(line['values'], 'value')} changed"
+            said += f", {plural(line['values'], 'value')} changed"
         left = f", {line['unknown']:,} left out, which no fact has" if line["unknown"] else ""
         output.say(f"{line['file']}: {said}{left}")
 

@@ -10,7 +10,7 @@ import typer
 
 from hmem.cli import options, output, transfer
 from hmem.cli.names import Finder, count_new_names, new_names, shown, tell_new_names
-from hmem.errors import ConfigError, StoreError
+from hmem.errors import ConfigError, StoreError, plural
 
 if TYPE_CHECKING:
     from hmem.graph.descriptions import Labels
@@ -61,7 +61,7 @@ def add(
             output.say(f"{'added' if len(done.changed) else 'stored already'}: {_words(store, facts[0])}")
             tell_new_names(store, new)
         else:
-            output.say(f"{output.plural(len(done.changed), 'fact')} added, {done.unchanged:,} stored already")
+            output.say(f"{plural(len(done.changed), 'fact')} added, {done.unchanged:,} stored already")
             count_new_names(store.relation_names(), new)
         if done.kept:
             which = "it keeps its" if len(facts) == 1 else f"{done.kept:,} of these keep their"
@@ -96,7 +96,7 @@ def revise(
         if len(facts) == 1:
             output.say(f"{'revised' if len(done.changed) else 'is so already'}: {_words(store, facts[0])}")
         else:
-            output.say(f"{output.plural(len(done.changed), 'fact')} revised, {done.unchanged:,} were so already")
+            output.say(f"{plural(len(done.changed), 'fact')} revised, {done.unchanged:,} were so already")
 
 
 @app.command()
@@ -114,7 +114,7 @@ def withdraw(
             raise StoreError(f"no facts of {kb} were inferred by {model}; {names}")
         done = store.withdraw(model=model, below=below, source=source)
     if not output.written(json_path, {"withdrawn": len(done.changed)}):
-        output.say(f"{output.plural(len(done.changed), 'inferred fact')} withdrawn")
+        output.say(f"{plural(len(done.changed), 'inferred fact')} withdrawn")
 
 
 @app.command()
@@ -134,7 +134,7 @@ def remove(
     if output.written(json_path, {"removed": len(done.changed), "not_stored": done.unchanged}):
         return
     if len(facts) > 1:
-        output.say(f"{output.plural(len(done.changed), 'fact')} removed, {done.unchanged:,} not stored")
+        output.say(f"{plural(len(done.changed), 'fact')} removed, {done.unchanged:,} not stored")
     elif len(done.changed):
         output.say(f"removed: {words}")
     else:

@@ -7,7 +7,7 @@ import typer
 
 from hmem.cli import options, output
 from hmem.cli.progress import import_progress
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, plural
 
 
 def index(
@@ -55,8 +55,7 @@ def index(
     facts_, repeated = output.count(about["facts"]), about["rows"] - about["facts"]
     rows = {
         "graph": str(out),
-        "facts": facts_
-        + (f" ({output.plural(repeated, 'row repeats another', 'rows repeat others')})" if repeated else ""),
+        "facts": facts_ + (f" ({plural(repeated, 'row repeats another', 'rows repeat others')})" if repeated else ""),
         "entities": output.count(about["entities"]),
         "relations": output.count(about["relations"]),
         "size": output.size(size),

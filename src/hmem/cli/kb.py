@@ -7,7 +7,7 @@ import typer
 
 from hmem.cli import options, output, transfer
 from hmem.cli.opened import opened
-from hmem.errors import CheckpointError, StoreError
+from hmem.errors import CheckpointError, StoreError, plural
 
 if TYPE_CHECKING:
     from hmem.knowledge.store.store import Store
@@ -115,8 +115,8 @@ def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> No
             output.note(f"{kb}: {problem}")
         raise typer.Exit(1)
     if not taken:
-        facts, writes = output.plural(counts["facts"], "fact"), output.plural(counts["moments"], "write")
-        output.say(f"{kb} is sound: {facts} about {output.plural(counts['entities'], 'entity', 'entities')}, {writes}")
+        facts, writes = plural(counts["facts"], "fact"), plural(counts["moments"], "write")
+        output.say(f"{kb} is sound: {facts} about {plural(counts['entities'], 'entity', 'entities')}, {writes}")
 
 
 @app.command()
@@ -161,9 +161,9 @@ def drift(kb: options.KnowledgeBase, device: options.Device = "cpu", json_path: 
     table.add_row("kept for validation in training", "", output.decimal(found.validation_mrr))
     output.show(table)
     since = [
-        f"{output.plural(found.gone_facts, 'fact')} removed since",
-        output.plural(found.new_entities, "new entity", "new entities"),
-        output.plural(len(found.new_relations), "new relation"),
+        f"{plural(found.gone_facts, 'fact')} removed since",
+        plural(found.new_entities, "new entity", "new entities"),
+        plural(len(found.new_relations), "new relation"),
     ]
     output.say(f"{', '.join(since)}.")
     output.say(found.advice)
@@ -214,8 +214,8 @@ def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -
         return {"model": f"base, which comes with hmem; hmem train --from {kb} --out DIR makes a better one"}
     if "trouble" in model:
         return {"model": model["trouble"]}
-    entities = output.plural(model["entities"], "entity", "entities")
-    relations = output.plural(model["relations"], "relation")
+    entities = plural(model["entities"], "entity", "entities")
+    relations = plural(model["relations"], "relation")
     folder: Path = model["folder"]
     near = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     rows = {"model": f"{near} ({model['preset']}, {entities}, {relations})"}
@@ -228,9 +228,9 @@ def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -
             f"off by {100 * model['calibration_top_error']:.1f} points on average for best answers, "
             f"{100 * model['calibration_error']:.2f} for all candidates ({model['calibration_questions']:,} questions)"
         )
-    rows["since training"] = f"{output.plural(model['facts_since'], 'fact')} added, {model['removed_since']:,} removed"
-    new_entities = output.plural(model["new_entities"], "entity", "entities")
-    rows["new to it"] = f"{new_entities}, {output.plural(model['new_relations'], 'relation')}"
+    rows["since training"] = f"{plural(model['facts_since'], 'fact')} added, {model['removed_since']:,} removed"
+    new_entities = plural(model["new_entities"], "entity", "entities")
+    rows["new to it"] = f"{new_entities}, {plural(model['new_relations'], 'relation')}"
     if 0 < stored_relations == model["new_relations"] and not model["takes_new_relations"]:
         rows["new to it"] += ": all there are, so nothing can be predicted with it"
     return rows

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hmem import errors
 from hmem.cli import output
+from hmem.errors import plural
 
 if TYPE_CHECKING:
     from hmem.graph.names import Names
@@ -110,8 +111,8 @@ def count_new_names(relations: list[str], new: dict[str, list[str]]) -> None:
     from hmem.graph.name_search import misspelt
 
     if any(new.values()):
-        entities = output.plural(len(new["new_entities"]), "new entity", "new entities")
-        output.say(f"{entities}, {output.plural(len(new['new_relations']), 'new relation')}")
+        entities = plural(len(new["new_entities"]), "new entity", "new entities")
+        output.say(f"{entities}, {plural(len(new['new_relations']), 'new relation')}")
     old = set(relations).difference(new["new_relations"])
     for name in new["new_relations"][:DOUBTED]:
         if alike := misspelt(name, filter(old.__contains__, relations)):

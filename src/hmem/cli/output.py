@@ -130,11 +130,6 @@ def when(time: datetime | None) -> str:
     return "–" if time is None else f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    """`1 fact`, `2 facts`."""
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
-
-
 def written(json_path: str | None, obj: object) -> bool:
     """Write the result where `--json` says, with null for what is not a number; True if standard output is taken by it.
 

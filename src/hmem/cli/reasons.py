@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hmem.cli import output
+from hmem.errors import plural
 
 if TYPE_CHECKING:
     from hmem.graph.descriptions import Labels
@@ -84,5 +85,5 @@ def _show_matches(found: "Reasons") -> None:
         table.add_row(_because(each, found.labels), output.decimal(each.weight, 2), output.decimal(match, 2))
     if len(parts) > MATCHES:
         rest = sum(match for _, match in parts[MATCHES:])
-        table.add_row(output.plural(len(parts) - MATCHES, "other fact"), "", output.decimal(rest, 2))
+        table.add_row(plural(len(parts) - MATCHES, "other fact"), "", output.decimal(rest, 2))
     output.show(table)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hmem.cli import output
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, plural
 from hmem.sqlite_files import refuse_to_replace, replacing
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def written(target: str | None, table: "Table[Any]", noun: str, json_path: str |
     if target is None:
         return is_printed
     write(table, target)
-    (output.note if is_printed else output.say)(f"{target}: {output.plural(len(table), noun)}")
+    (output.note if is_printed else output.say)(f"{target}: {plural(len(table), noun)}")
     return True
 
 

@@ -9,7 +9,7 @@ import typer
 
 from hmem.cli import options, output
 from hmem.cli.progress import TrainingShown, training_progress
-from hmem.errors import ConfigError, InterruptedRunError
+from hmem.errors import ConfigError, InterruptedRunError, plural
 
 if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
@@ -180,7 +180,7 @@ def _counting_line(choice: "Choice") -> str:
 
 
 def _calibration_line(calibration: "Calibration") -> str:
-    asked = output.plural(calibration.questions, "question")
+    asked = plural(calibration.questions, "question")
     if calibration.error is None or calibration.top_error is None:
         return f"Calibrated on {asked}, too few to tell how well."
     return (

@@ -14,7 +14,7 @@ import typer
 from hmem.cli import options, output
 from hmem.cli.names import count_new_names, new_names
 from hmem.cli.progress import import_progress
-from hmem.errors import DataError
+from hmem.errors import DataError, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,8 +100,8 @@ def import_(
     if output.written(json_path, {"files": lines, **new}):
         return
     for name, written in done:
-        values_said = f", {output.plural(written.values, 'value')}" if written.values else ""
-        added = output.plural(len(written.changed), "fact")
+        values_said = f", {plural(written.values, 'value')}" if written.values else ""
+        added = plural(len(written.changed), "fact")
         output.say(f"{name}: {added} added, {written.unchanged:,} stored already{values_said}")
     count_new_names(relations, new)
 
@@ -132,7 +132,7 @@ def export_(
             export.write_to(store, format_, as_of, sys.stdout.buffer)
             return
         number = export.export(store, file, format_, as_of, overwrite=overwrite)
-    output.say(f"{file}: {output.plural(number, 'fact')}")
+    output.say(f"{file}: {plural(number, 'fact')}")
 
 
 @contextmanager

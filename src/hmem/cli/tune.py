@@ -7,7 +7,7 @@ import typer
 
 from hmem.cli import options, output
 from hmem.cli.progress import step_progress
-from hmem.errors import InterruptedRunError
+from hmem.errors import InterruptedRunError, plural
 
 if TYPE_CHECKING:
     from hmem.runs.tune import Tried, Tuned
@@ -103,7 +103,7 @@ def _tell(tuned: "Tuned", data: str, out: Path, plot: Path | None, json_path: st
         table.add_row(str(each.number), length, _settings(each), output.decimal(each.mrr), f"{each.seconds:.0f}")
     output.show(table)
     given_up = sum(each.ended == "given up" for each in tuned.tried)
-    said = f"{output.plural(len(tuned.tried), 'trial')}, {given_up} given up early"
+    said = f"{plural(len(tuned.tried), 'trial')}, {given_up} given up early"
     joined = " and counting joined" if tuned.model.config.training.counting else ""
     mrr = f"with all validation facts{joined} it has an MRR of {tuned.mrr:.3f}"
     output.say(f"{said}. The best is {tuned.best.number}; {mrr}.")

@@ -70,10 +70,12 @@ class AskedNames:
     def _number(self, kind: Kind, names: Names, name: str) -> int:
         if isinstance(name, str) and name.startswith(HIDDEN):  # a bucket, which only the graph knows of
             raise unknown_name(kind, name)
-        own = names.get(name) if isinstance(name, str) else None
-        is_exact = not isinstance(name, str) or (own is not None and (kind != "entity" or self._live.has_facts(own)))
-        found = None if is_exact else self._live.store.naming.get(kind, name)
-        return names.id_of(name if found is None else found, suggest=False)
+        if isinstance(name, str):
+            own = names.get(name)
+            if own is not None and (kind != "entity" or self._live.has_facts(own)):
+                return own
+            name = self._live.store.naming.get(kind, name) or name
+        return names.id_of(name, suggest=False)
 
     def _train_hint(self, text: str) -> Hint:
         return Hint(text=text, command=f"hmem train --from {self._live.store.path} --out DIR")

@@ -9,8 +9,8 @@ open; nothing is trained for it. Without a model of its own, the one that comes 
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 
 from hmem.errors import ConfigError, DataError
@@ -145,14 +145,12 @@ class KnowledgeBase(Contents):
         with self.session() as session:
             return session.saved
 
-    @contextmanager
-    def session(self, *, at: Day | Stretch | None = None, suggest: bool = True) -> Iterator[Session]:
+    def session(self, *, at: Day | Stretch | None = None, suggest: bool = True) -> AbstractContextManager[Session]:
         """The facts of this moment and the model, for this thread alone meanwhile; or the facts that held `at` a time.
 
         An UnknownNameError is given names that may have been meant, unless `suggest` says that the caller does this.
         """
-        with self._sessions.lend(at, suggest) as session:
-            yield session
+        return self._sessions.lend(at, suggest)
 
     def keep_calibration(self) -> None:
         """Write down in the file what was counted to give probabilities, if it is not there and can be.

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from hmem.errors import plural
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.queries import both_sides
 from hmem.evaluation.ranks import filtered_ranks
@@ -50,13 +51,13 @@ class Drift:
             some = ", ".join(f'"{name}"' for name in self.new_relations[:3])
             more = f" and {len(self.new_relations) - 3} more" if len(self.new_relations) > 3 else ""
             have = "have relations" if self.unusable_facts != 1 else "has a relation"
-            unusable = f"{_facts(self.unusable_facts)} {have} the model was not trained with ({some}{more})"
+            unusable = f"{plural(self.unusable_facts, 'fact')} {have} the model was not trained with ({some}{more})"
             return f"Training again would pay: {unusable}."
         if self.new_facts + self.gone_facts == 0:
             return "Training again would not pay: no facts came after training."
         if self.new_facts == self.facts and self.recent_mrr is not None:
-            said = f"{_facts(self.facts)}, which have an MRR of {self.recent_mrr:.3f} ({self.recent_ranked:,} ranked)"
-            return f"Training may pay: the model has seen none of the {said}."
+            said = f"which have an MRR of {self.recent_mrr:.3f} ({self.recent_ranked:,} ranked)"
+            return f"Training may pay: the model has seen none of the {plural(self.facts, 'fact')}, {said}."
         if self._has_fallen:
             return (
                 f"Training again would pay: older facts have an MRR of {self.older_mrr:.3f} by now "
@@ -64,7 +65,7 @@ class Drift:
             )
         seen = self.facts - self.new_facts + self.gone_facts
         if self.gone_facts > MUCH_NEW * seen:
-            return f"Training again may pay: {self.gone_facts:,} of the {_facts(seen)} from before it are gone."
+            return f"Training again may pay: {self.gone_facts:,} of the {plural(seen, 'fact')} from before it are gone."
         if self.recent_mrr is None or self.older_mrr is None or min(self.recent_ranked, self.older_ranked) < FEW:
             return f"Too early to tell: only {self._changes} after training."
         compared = (
@@ -81,8 +82,8 @@ class Drift:
     def _changes(self) -> str:
         """What came and went."""
         if self.gone_facts == 0:
-            return f"{_facts(self.new_facts)} came"
-        return f"{_facts(self.new_facts)} came and {self.gone_facts:,} went"
+            return f"{plural(self.new_facts, 'fact')} came"
+        return f"{plural(self.new_facts, 'fact')} came and {self.gone_facts:,} went"
 
     @property
     def _has_fallen(self) -> bool:
@@ -124,10 +125,6 @@ def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
             older_ranked=len(older),
             validation_mrr=validation_mrr(session),
         )
-
-
-def _facts(count: int) -> str:
-    return f"{count:,} fact" if count == 1 else f"{count:,} facts"
 
 
 def validation_mrr(session: Session) -> float | None:

@@ -8,7 +8,7 @@ others, and the observed facts of held-out entities what share of an entity's fa
 from dataclasses import replace
 
 from hmem.config import Config
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, plural
 from hmem.graph.dataset import Dataset
 from hmem.training.propagation import share_to_hide
 
@@ -30,7 +30,7 @@ def chosen(config: Config, dataset: Dataset, device: str) -> tuple[Config, list[
         most = MOST_EPOCHS if len(dataset.valid) else BLIND_EPOCHS
         epochs = min(most, max(1, round(QUESTIONS / (2 * facts))))
         training = replace(training, epochs=epochs)
-        said = f"{_plural(epochs, 'epoch')} of {_plural(facts, 'fact')}"
+        said = f"{plural(epochs, 'epoch')} of {plural(facts, 'fact')}"
         if training.minutes is None and device == "cpu":
             training = replace(training, minutes=CPU_MINUTES)
             said += f", or {CPU_MINUTES:g} minutes on this CPU"
@@ -69,10 +69,6 @@ def _with_candidates(config: Config, dataset: Dataset) -> tuple[Config, list[str
     assert drawn is not None
     said = f"candidates: {drawn:,} sampled of {count:,}" if drawn < count else f"candidates: all {count:,}"
     return config, [f"{said}; the vectors of entities are shared out among the processes, all else is in each"]
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
 def share_missing(dataset: Dataset) -> float:
