@@ -103,15 +103,20 @@ def test_nothing_to_validate_on_is_said(toy: Dataset) -> None:
         Validator(bare, None)
 
 
-def test_the_sample_is_as_large_as_the_time_allows(toy: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question takes a second on this clock, and another one for looking at it."""
+@pytest.mark.parametrize(("enough", "asked"), [(0, 2), (50, 6), (5, 5)])
+def test_the_sample_is_as_large_as_the_time_allows(
+    enough: int, asked: int, toy: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four questions take a second on this clock. Up to three times as long is taken for `enough` questions."""
     monkeypatch.setattr(evaluate, "FEWEST", 2)
+    monkeypatch.setattr(evaluate, "ENOUGH", enough)
     scorer, clock = RandomScores(toy.num_entities), iter(range(1000))
     monkeypatch.setattr("hmem.evaluation.evaluate.time.perf_counter", lambda: float(next(clock)))
     everything = Validator(toy, None)
     short, long = Validator(toy, None, seconds=0.5), Validator(toy, None, seconds=1000.0)
     assert long(scorer) == everything(scorer)
     first = short(scorer)
-    assert len(long.queries) == len(everything.queries) > len(short.queries) == 3  # a sixth of a second each
+    assert len(long.queries) == len(everything.queries)
+    assert len(short.queries) == asked
     assert short(scorer) == first
-    assert short.num_questions <= 3
+    assert short.num_questions <= asked

@@ -12,7 +12,7 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Direction
 from hmem.knowledge.store.records import Names3
 from hmem.model.checkpoint import load, save
-from hmem.runs.fit import with_counting as with_weight
+from hmem.runs.measure import with_counting as with_weight
 from tests.knowledge.conftest import MakeBase, ModelFolder
 from tests.knowledge.living import EXPLICIT, MODELS, TOY_FACTS, UNSEEN, UNTRAINED, every_score, same, stored_facts
 

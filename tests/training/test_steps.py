@@ -42,6 +42,7 @@ def gradient(material: Material, processes: Processes, parts: int = 1, by_batch:
         steps.gradient = None
     batch = steps.batches.at(2)  # 6 facts
     loss = steps._gradient(batch, processes.share(len(batch)), 2)
+    assert loss is not None
     return [loss, *(torch.zeros_like(each) if each.grad is None else each.grad for each in steps.model.parameters())]
 
 

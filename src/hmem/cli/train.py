@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
     from hmem.evaluation.weighing import Choice
     from hmem.runs.callbacks import Callback
-    from hmem.runs.fit import Trained
+    from hmem.runs.measure import Trained
 
 
 def train(
@@ -46,7 +46,11 @@ def train(
     ] = False,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="TIME", parser=options.parse_minutes, help="How long to train at most: 30s, 10m, 1h."),
+        typer.Option(
+            metavar="TIME",
+            parser=options.parse_minutes,
+            help="How long in all, with measuring it in the end: 30s, 10m, 1h.",
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=N.")] = None,
     device: options.Device = "auto",

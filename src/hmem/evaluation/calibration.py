@@ -180,13 +180,15 @@ def calibrate(
     slots: int = SLOTS,
     depth: int = DEPTH,
     seed: int = 0,
+    sample: Int[np.ndarray, "n 2"] | None = None,
 ) -> Calibration | None:
     """Calibrate a model whose memories are made of the training facts; None if there is not a single candidate.
 
-    `questions` of the validation facts are asked, and about `slots` filled and empty ones that they do not ask for.
+    `questions` of the validation facts are asked, or those of a `sample` of them, and about `slots` filled and empty
+    ones that they do not ask for.
     """
     graph = dataset.inference_graph("train")
-    marks = marks_of(scorer, dataset, questions=questions, slots=slots, depth=depth, seed=seed)
+    marks = marks_of(scorer, dataset, questions=questions, slots=slots, depth=depth, seed=seed, sample=sample)
     if not len(marks.outcomes.log_p):
         return None
     made = calibration_of(marks.outcomes, seed)

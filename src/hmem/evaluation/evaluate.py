@@ -25,7 +25,9 @@ CUDA_BUDGET = 2**30
 COUNTED_BUDGET = 2**29  # in each of several processes
 COPIES = 4  # score matrices alive at once in the worst case
 TIMED = (4, 16)  # questions to warm up with, and those by which it is found how long one takes
-FEWEST = 50  # questions of a validation, however long they take
+ENOUGH = 50  # questions of a validation, for which it may take longer
+LONGER = 3  # times
+FEWEST = 10  # questions, however long they take
 
 
 @runtime_checkable
@@ -139,7 +141,8 @@ class Validator:
         seconds: float | None = None,
     ) -> None:
         queries = queries_of(dataset, "valid")
-        self.seconds, self.pace = seconds, 0.0  # seconds that a question takes, where that was to be found
+        self.num_facts = len(dataset.valid)
+        self.seconds, self.pace = seconds, 0.0  # seconds that a question took the last time
         self.queries = queries if sample is None else queries.sample(sample)
         self.filtered = dataset.filter_graph()
         self.candidates = [Candidates("all", dataset)]
@@ -148,9 +151,13 @@ class Validator:
     def __call__(self, scorer: Scorer | Counting) -> float:
         if self.seconds is not None and not self.pace:
             self._shorten(scorer, self.seconds)
-        return self._measure(scorer, self.queries)
+        began = time.perf_counter()
+        metric = self.measure(scorer, self.queries)
+        self.pace = max(1e-6, (time.perf_counter() - began) / len(self.queries))
+        return metric
 
-    def _measure(self, scorer: Scorer | Counting, queries: Queries) -> float:
+    def measure(self, scorer: Scorer | Counting, queries: Queries) -> float:
+        """The MRR of these questions."""
         if isinstance(scorer, Counting):
             return metrics(counted_ranks(scorer, queries, self.filtered), queries.sides)[MRR]
         ranks = rank_queries(scorer, queries, self.filtered, self.candidates)
@@ -160,9 +167,13 @@ class Validator:
         """Ask no more questions than there is time for."""
         for count in TIMED:
             began = time.perf_counter()
-            self._measure(scorer, self.queries.sample(count))
-            self.pace = max(1e-6, (time.perf_counter() - began) / min(count, len(self.queries)))
-        self.queries = self.queries.sample(max(FEWEST, int(seconds / self.pace)))
+            self.measure(scorer, self.queries.sample(count))
+            took = time.perf_counter() - began
+            pace = max(1e-6, took / min(count, len(self.queries)))
+            if took > seconds:
+                break
+        fitting = int(seconds / pace)
+        self.queries = self.queries.sample(max(FEWEST, fitting, min(ENOUGH, LONGER * fitting)))
 
     @property
     def num_questions(self) -> int:

@@ -13,8 +13,9 @@ from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import Model
 from hmem.model.presets import DEFAULT
 from hmem.model.presets import preset as settings_of
-from hmem.runs.fit import Plan, Settings, Trained, bundled_start, configure, train_in
+from hmem.runs.fit import Plan, Settings, bundled_start, configure, train_in
 from hmem.runs.folder import read_facts
+from hmem.runs.measure import Trained
 from hmem.training.warm_start import warm_start
 
 

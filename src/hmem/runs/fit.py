@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,25 +18,21 @@ import numpy as np
 
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.errors import ConfigError, Hint, InterruptedRunError, ProcessError
-from hmem.evaluation.calibration import Calibration, calibrate
-from hmem.evaluation.evaluate import FEWEST, Counting, Scorer, Validator
-from hmem.evaluation.joined import ALONE, Joined, Weights, weights_of
-from hmem.evaluation.report import Report, report
-from hmem.evaluation.weighing import Choice, choose
+from hmem.evaluation.evaluate import Counting, Validator
 from hmem.graph.dataset import Dataset
 from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.registry import counts, load_dataset
-from hmem.model.build import ModelScorer, Network
+from hmem.model.build import Network
 from hmem.model.checkpoint import BUNDLED, Model, model_folder
 from hmem.model.checkpoint import load as load_model
 from hmem.model.presets import DEFAULT
 from hmem.model.presets import preset as settings_of
-from hmem.model.propagation import Propagation
 from hmem.runs.callbacks import Callback, Callbacks
 from hmem.runs.choose import chosen
 from hmem.runs.device import resolve_device
-from hmem.runs.evaluate import Watched
 from hmem.runs.folder import RunFacts, RunFolder, claimed
+from hmem.runs.measure import Trained, ending, measured, scorer_of
+from hmem.training.clock import Clock
 from hmem.training.gathering import gathered
 from hmem.training.loop import Hooks, Outcome, Progress, train
 from hmem.training.processes import Place
@@ -44,9 +40,8 @@ from hmem.training.state import State
 from hmem.training.warm_start import warm_start
 
 Settings = Mapping[str, Any] | Sequence[str]  # nested, as in a settings file, or "section.name=value", one or more
-FEWER = {"questions": 600, "slots": 400}  # of calibration, where each takes a pass over the graph on a CPU
 LOOK_SHARE = 0.05  # of the time, for one validation
-CALIBRATION = 4.0  # times as long may it take to calibrate
+SHIFTED_LOOK_SHARE = 0.02  # where many of them find in the end how often no stored fact is the answer
 AnyCallback = Callback | Callable[[Progress], object]
 
 
@@ -81,18 +76,6 @@ class Plan:
         about = {"data": self.data, "counts": counts(self.dataset), "facts": fingerprint(self.dataset)}
         about |= {"preset": self.preset}
         return {**about, **more, "config": to_dict(self.config)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trained:
-    """What a run came to."""
-
-    model: Model
-    dataset: Dataset
-    outcome: Outcome
-    report: Report | None  # on the validation facts; None without any
-    calibration: Calibration | None
-    counting: Choice | None = None  # how much counting is worth, where that was left open
 
 
 def fit(
@@ -207,11 +190,21 @@ def carry_out(
     processes: int | Place = 1,
 ) -> Trained:
     """Train, measure, calibrate, save. The folder is ready, and claimed by the caller."""
-    device = resolve_device(device)
+    device, training = resolve_device(device), plan.config.training
     dataset, told = plan.dataset, Callbacks([*([] if folder is None else [folder.log]), *callbacks])
+    clock = Clock(training.minutes, 0.0 if start is None else start.seconds)
     validator = _validator(plan, start, device) if len(dataset.valid) else None
+
+    def validate(network: Network | Counting) -> float:
+        assert validator is not None
+        if isinstance(network, Counting):
+            return validator(network)
+        metric = validator(scorer_of(network, validator, told, "validating"))
+        clock.ending = ending(network, validator, training.fit_absence, measure, clock)
+        return metric
+
     hooks = Hooks(
-        validate=None if validator is None else (lambda model: validator(_asked(model, validator, told))),
+        validate=None if validator is None else validate,
         progress=told.on_progress,
         checkpoint=None if folder is None else (lambda state: folder.checkpoint(_with_questions(state, validator))),
         improved=None if folder is None else (lambda model, metric: folder.keep(_so_far(plan, model, metric))),
@@ -223,13 +216,14 @@ def carry_out(
     try:
         with gathered(processes, device) as group:
             outcome = train(
-                plan.config, dataset.train, *size, device=device, hooks=hooks, resume=start, processes=group
-            )
+                plan.config, dataset.train, *size,
+                device=device, hooks=hooks, resume=start, processes=group, clock=clock,
+            )  # fmt: skip
         if outcome.stopped == "interrupted":
             raise InterruptedRunError(f"stopped after {outcome.epochs:.1f} epochs", hint=going_on)
         trained = _trained(plan, outcome)
         if measure and validator is not None:
-            trained = measured(trained, validator, told)
+            trained = measured(trained, validator, told, clock)
         if folder is not None:
             folder.finish(trained.model)
     except BaseException as error:
@@ -246,28 +240,14 @@ def _validator(plan: Plan, start: State | None, device: str) -> Validator:
     training = plan.config.training
     if start is not None and start.questions is not None:
         return Validator(plan.dataset, start.questions, device)
-    seconds = None if training.minutes is None else 60 * training.minutes * LOOK_SHARE
+    share = SHIFTED_LOOK_SHARE if training.fit_absence else LOOK_SHARE
+    seconds = None if training.minutes is None else 60 * training.minutes * share
     return Validator(plan.dataset, training.validation_queries, device, seconds)
 
 
 def _with_questions(state: State, validator: Validator | None) -> State:
-    is_short = validator is not None and validator.pace > 0
+    is_short = validator is not None and validator.seconds is not None and validator.pace > 0
     return replace(state, questions=len(validator.queries)) if validator is not None and is_short else state
-
-
-def _asked(network: Network | Counting, validator: Validator, told: Callback) -> Scorer | Counting:
-    """What is validated: a network on the graph of its training, or what knows its graph already."""
-    return network if isinstance(network, Counting) else _scorer(network, validator, told, "validating")
-
-
-def _scorer(network: Network, validator: Validator, told: Callback, what: str) -> Scorer:
-    """A network on the graph of its training, which tells how far it is if that takes long."""
-    scorer = ModelScorer(network, validator.graph)
-    if not isinstance(network, Propagation):
-        return scorer
-    return Watched(
-        scorer, lambda done: told.on_asking(what, done, validator.num_questions if what == "validating" else None)
-    )
 
 
 def _model(plan: Plan, network: Network, cost: dict[str, Any]) -> Model:
@@ -294,43 +274,3 @@ def _trained(plan: Plan, outcome: Outcome) -> Trained:
     }
     model = _model(plan, outcome.model, cost)
     return Trained(model=model, dataset=plan.dataset, outcome=outcome, report=None, calibration=None)
-
-
-def measured(trained: Trained, validator: Validator, told: Callback | None = None) -> Trained:
-    """The same with what the validation facts say of the model; some of their questions say how much counting is worth.
-
-    That is found in the end and not in each validation, so that a GPU does not wait for it.
-    """
-    model, dataset = trained.model, trained.dataset
-    scorer, choice = _scorer(model.model, validator, told or Callback(), "measuring"), None
-    is_slow = isinstance(model.model, Propagation) and model.model.device.type == "cpu"
-    if model.config.training.counting is None:
-        choice = choose(scorer, dataset, validator.queries)
-        model = replace(model, config=with_counting(model.config, choice.weights))
-    weights = weights_of(model.config.training.counting)
-    joined: Scorer = scorer if weights == ALONE else Joined(scorer, dataset.inference_graph("train"), weights)
-    made = report(
-        joined, dataset, model=model.preset, split="valid", settings=model.settings, seed=model.config.training.seed,
-        queries=validator.queries if is_slow else None, extra=model.metrics["training"],
-    )  # fmt: skip
-    calibration = calibrate(joined, dataset, **(_affordable(validator) if is_slow else {}))
-    metrics = {**model.metrics, "reports": [made.to_dict()]}
-    metrics |= {} if choice is None else {"counting": asdict(choice)}
-    metrics |= {} if calibration is None else {"calibration": calibration.to_dict()}
-    model = replace(model, metrics=metrics)
-    return replace(trained, model=model, report=made, calibration=calibration, counting=choice)
-
-
-def _affordable(validator: Validator) -> dict[str, int]:
-    """How many questions to calibrate with, where each takes a pass over the graph on a CPU."""
-    if validator.seconds is None or not validator.pace:
-        return FEWER
-    most = CALIBRATION * validator.seconds / validator.pace / sum(FEWER.values())
-    return {name: max(FEWEST, round(min(1.0, most) * number)) for name, number in FEWER.items()}
-
-
-def with_counting(config: Config, weights: Weights) -> Config:
-    """The settings with other weights of the network and of counting."""
-    network, best, own, other, times = weights
-    counting = 0.0 if weights == ALONE else (network, best, own, other, times)
-    return replace(config, training=replace(config.training, counting=counting))

@@ -32,8 +32,9 @@ from hmem.model.checkpoint import load as load_model
 from hmem.runs.callbacks import Callback
 from hmem.runs.device import resolve_device
 from hmem.runs.dotted import flat, nested, to_toml
-from hmem.runs.fit import AnyCallback, Plan, Trained, bundled_start, measured, train_in
+from hmem.runs.fit import AnyCallback, Plan, bundled_start, train_in
 from hmem.runs.folder import LOCK, RUN, RunFolder, claimed, difference, read_run
+from hmem.runs.measure import Trained, measured
 from hmem.runs.space import Search
 from hmem.training.loop import Outcome, Progress
 

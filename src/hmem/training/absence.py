@@ -16,8 +16,11 @@ UP, DOWN = (1.0, 2.0, 4.0, 8.0), (-1.0, -2.0)  # shifts, tried one after the oth
 
 
 @torch.no_grad()
-def fit_absence(model: HMem, judge: Callable[[HMem], float]) -> float:
-    """Shift the null slots of each exact channel to where `judge` gives the highest value; returns that value."""
+def fit_absence(model: HMem, judge: Callable[[HMem], float], is_over: Callable[[], bool] = lambda: False) -> float:
+    """Shift the null slots of each exact channel to where `judge` gives the highest value; returns that value.
+
+    When it `is_over` no other shift is tried.
+    """
     best = judge(model)
     for channel in (model.exact, model.paths):
         if channel is None:
@@ -26,6 +29,8 @@ def fit_absence(model: HMem, judge: Callable[[HMem], float]) -> float:
         chosen = 0.0
         for shifts in (UP, DOWN):
             for shift in shifts:
+                if is_over():
+                    break
                 channel.null.copy_(before + shift)
                 value = judge(model)
                 if value <= best:

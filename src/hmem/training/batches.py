@@ -18,13 +18,14 @@ class Batches:
         self.per_epoch = max(1, -(-len(triples) // size))
         self._epoch, self._order = -1, torch.empty(0)
 
-    def at(self, step: int) -> Query:
+    def at(self, step: int, most: int | None = None) -> Query:
+        """The questions of a step, about its first `most` facts or all."""
         epoch, position = divmod(step, self.per_epoch)
         if epoch != self._epoch:
             generator = torch.Generator().manual_seed(seed_for("order", self.seed, epoch))
             self._epoch = epoch
             self._order = torch.randperm(len(self.triples), generator=generator).to(self.triples.device)
-        rows = self._order[position * self.size : (position + 1) * self.size]
+        rows = self._order[position * self.size : (position + 1) * self.size][:most]
         head, relation, tail = self.triples.index_select(0, rows).unbind(1)
         return Query(
             entity=torch.cat([head, tail]),

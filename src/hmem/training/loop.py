@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import CheckpointError, Hint, NonFiniteError, ProcessError
+from hmem.errors import CheckpointError, Hint, InterruptedRunError, NonFiniteError, ProcessError
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
@@ -24,6 +24,7 @@ from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing
 from hmem.training.absence import fit_absence
 from hmem.training.allocation import kept_memory
+from hmem.training.clock import Clock, Speedometer
 from hmem.training.processes import ALONE, BEGIN_AGAIN, STEP, Processes
 from hmem.training.schedule import rate
 from hmem.training.split import state_apart, steps_of, without_vectors
@@ -35,6 +36,7 @@ CHECKPOINT_MINUTES = 5.0
 SETBACK = 0.3  # what a setback leaves of the learning rate
 EXPLODED = 10  # times the loss of one who knows nothing: beyond that training is lost
 LEAST_RATE = 0.01  # of it, from which on there is no further try
+STEP_SHARE = 0.04  # of the time, for one step
 LOOK_SHARE = 4  # times as long as a validation took must pass before the clock asks for the next
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
 LOG_SECONDS = 10.0  # between them, if steps are slow
@@ -76,7 +78,7 @@ class Hooks:
     progress: Callable[[Progress], None] | None = None
     checkpoint: Callable[[State], None] | None = None
     improved: Callable[[Network, float], None] | None = None  # told of the weights with the best metric so far
-    stop: Callable[[], bool] | None = None  # asked after each step
+    stop: Callable[[], bool] | None = None  # asked after each step, and in the middle of long ones
 
 
 def train(
@@ -89,12 +91,16 @@ def train(
     hooks: Hooks | None = None,
     resume: State | None = None,
     processes: Processes = ALONE,
+    clock: Clock | None = None,
 ) -> Outcome:
     """Fit a model to the facts. Same settings and seed, same weights; on a CPU also after a stop and `resume`.
+
+    The time is that of `clock`, which the caller may have started before.
 
     With a validation hook the best weights are kept, and training stops when the metric has not risen for `patience`
     looks. Several `processes`, of which this is the first, make the steps that one would make, but for rounding.
     """
+    clock = clock or Clock(config.training.minutes, 0.0 if resume is None else resume.seconds)
     with matmul_precision(config.training.precision), kept_memory():
         place = torch.device(device)
         if processes.count == 1:
@@ -102,7 +108,7 @@ def train(
         else:
             made = material_of(config, triples, num_entities, num_relations, torch.device("cpu"), resume)
             material = processes.map(made.prepared(place))
-        return _Run(material, place, hooks or Hooks(), resume, processes).go()
+        return _Run(material, place, hooks or Hooks(), resume, processes, clock).go()
 
 
 def material_of(
@@ -137,9 +143,10 @@ class _Run:
     """A training run: a model, an optimizer, batches, and the state that a checkpoint keeps of them."""
 
     def __init__(
-        self, material: Material, device: torch.device, hooks: Hooks, resume: State | None, processes: Processes
-    ) -> None:
-        self.training, self.hooks, self.processes = material.config.training, hooks, processes
+        self, material: Material, device: torch.device, hooks: Hooks, resume: State | None, processes: Processes,
+        clock: Clock,
+    ) -> None:  # fmt: skip
+        self.training, self.hooks, self.processes, self.clock = material.config.training, hooks, processes, clock
         self.steps = steps_of(material, device, processes, lambda note: self._tell(note=note))
         self.model, self.graph, self.batches = self.steps.model, self.steps.graph, self.steps.batches
         epochs, look_every = self.training.epochs, self.training.validate_every
@@ -149,7 +156,6 @@ class _Run:
         self.num_steps = self.batches.per_epoch * self.epochs
         self.look_every = max(1, round(self.batches.per_epoch * look_every))  # steps
         self.state = replace(resume) if resume is not None else State()
-        self.started = time.perf_counter() - self.state.seconds
         self.saved = self.looked = self.told = time.perf_counter()
         self.looked_at, self.look_took = self._share(), 0.0  # where in the run the last validation was, and its seconds
         self.speed = Speedometer()
@@ -182,15 +188,19 @@ class _Run:
         if state.weights and not is_resumed and self.hooks.validate is not None:
             self._validate(self.hooks.validate)  # so that training makes nothing worse
             self.began = state.best_metric
+        elif state.is_unjudged and self.hooks.validate is not None:
+            self._validate(self.hooks.validate)
         reason = self._reason_to_stop()
+        if self.clock.is_limited and reason is None:
+            self.steps.fit_into(STEP_SHARE * self.clock.limit, state.step)
         while reason is None:
             loss = self._step()
-            state.step += 1
+            state.step += loss is not None
             reason = self._reason_to_stop()
-            is_due = self._is_look_due()
+            is_due = self._is_look_due() if loss is not None else reason != "interrupted"
             is_slow = time.perf_counter() - self.told > LOG_SECONDS
             by_step = state.step % LOG_EVERY == 0 or state.step % self.batches.per_epoch == 0
-            if by_step or is_slow or is_due or reason is not None:
+            if loss is not None and (by_step or is_slow or is_due or reason is not None):
                 self._look(loss)
             if self.hooks.validate is not None and is_due:
                 self._validate(self.hooks.validate)
@@ -209,16 +219,21 @@ class _Run:
             return True
         passed, between = self._share() - self.looked_at, self.look_every / self.num_steps
         is_worth_it = time.perf_counter() - self.looked > LOOK_SHARE * self.look_took
-        return self.training.minutes is not None and passed >= between and is_worth_it
+        return self.clock.is_limited and passed >= between and is_worth_it
 
     def _validate(self, validate: Callable[[Any], float]) -> None:
         """Measure the model, and remember it if it is the best so far."""
         began = time.perf_counter()
+        self.state.is_unjudged = True
         try:
             metric = validate(self.steps.asked())
         except NonFiniteError:  # the step after the last look was too far
+            self.state.is_unjudged = False
             self._go_back(math.nan)
             return
+        except InterruptedRunError:
+            return
+        self.state.is_unjudged = False
         self.looked, self.looked_at = time.perf_counter(), self._share()
         self.look_took = self.looked - began
         is_best = self.state.best_metric is None or metric > self.state.best_metric
@@ -234,16 +249,20 @@ class _Run:
         """Take the best weights and fit the null slots to them; returns the validation metric they reach."""
         if self.state.best_weights is not None:
             self._return_to(self.state.best_weights)
-        validate = self.hooks.validate
+        validate, clock = self.hooks.validate, self.clock
         if self.training.fit_absence and validate is not None and isinstance(self.model, HMem):
-            return fit_absence(self.model, lambda _: validate(self.steps.asked()))
+            return fit_absence(
+                self.model, lambda _: validate(self.steps.asked()), lambda: clock.left < clock.ending / 2
+            )
         return self.state.best_metric
 
-    def _step(self) -> Float[Tensor, ""]:
-        """Step down the gradient of the loss, in all processes."""
+    def _step(self) -> Float[Tensor, ""] | None:
+        """Step down the gradient of the loss, in all processes. One process alone may break it off, without a loss."""
         step, of_rate = self.state.step, rate(self._share()) * self.state.rate_left
-        self.processes.order(STEP, step, of_rate)
-        return self.steps.take(step, of_rate)
+        self.processes.order(STEP, step, of_rate, self.steps.facts)
+        if self.processes.count > 1:  # the others wait for the gradients
+            return self.steps.take(step, of_rate)
+        return self.steps.take(step, of_rate, lambda: self._reason_to_stop() is not None)
 
     def _look(self, loss: Float[Tensor, ""]) -> None:
         """Look at the loss, and at whether anything has gone wrong since the last look."""
@@ -290,10 +309,7 @@ class _Run:
 
     def _share(self) -> float:
         """How much of the run is over, by steps or by the clock, whichever is further."""
-        by_steps = self.state.step / self.num_steps
-        if self.training.minutes is None:
-            return by_steps
-        return max(by_steps, (time.perf_counter() - self.started) / (60 * self.training.minutes))
+        return max(self.state.step / self.num_steps, self.clock.share)
 
     def _reason_to_stop(self) -> str | None:
         if self.hooks.stop is not None and self.hooks.stop():
@@ -309,7 +325,7 @@ class _Run:
 
     def _checkpoint(self, is_all_there_is: bool = False) -> None:
         self.saved = time.perf_counter()
-        self.state.seconds = self.saved - self.started
+        self.state.seconds = self.clock.seconds
         if self.hooks.checkpoint is not None:
             try:
                 self.hooks.checkpoint(self.steps.captured(self.state))
@@ -330,28 +346,12 @@ class _Run:
                 share=min(1.0, self._share()),
                 loss=self.state.loss,
                 triples_per_second=self.speed.at(self.state.step * self.training.batch_size),
-                seconds=time.perf_counter() - self.started,
+                seconds=self.clock.seconds,
                 best=self.state.best_metric,
                 validated=validated,
                 note=note,
             )
         )
-
-
-class Speedometer:
-    """Facts per second since it was last read."""
-
-    def __init__(self) -> None:
-        self.facts: int | None = None
-        self.since, self.last = time.perf_counter(), 0.0
-
-    def at(self, facts: int) -> float:
-        now = time.perf_counter()
-        if self.facts is not None and facts > self.facts:
-            self.last = (facts - self.facts) / (now - self.since)
-        if facts != self.facts:
-            self.facts, self.since = facts, now
-        return self.last
 
 
 @contextmanager

@@ -50,6 +50,7 @@ class Order(NamedTuple):
     kind: int
     step: int = 0
     rate: float = 0.0  # share of the full learning rate
+    facts: int = 0  # of the batch that are asked for
 
 
 class Processes:
@@ -65,7 +66,7 @@ class Processes:
         """What the first process has made, in every process; only its value counts."""
         return made
 
-    def order(self, kind: int, step: int = 0, rate: float = 0.0) -> None:
+    def order(self, kind: int, step: int = 0, rate: float = 0.0, facts: int = 0) -> None:
         """Tell the followers what to do next."""
 
     def add_up(self, parameters: Iterable[nn.Parameter], loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
@@ -228,17 +229,17 @@ class Together(Processes):
         for piece in torch.split(content, 2**26):
             dist.broadcast(piece, 0, group=among)
 
-    def order(self, kind: int, step: int = 0, rate: float = 0.0) -> None:
+    def order(self, kind: int, step: int = 0, rate: float = 0.0, facts: int = 0) -> None:
         with self.answered():
-            dist.broadcast(torch.tensor([kind, step, rate], dtype=torch.float64), 0, group=self.orders)
+            dist.broadcast(torch.tensor([kind, step, rate, facts], dtype=torch.float64), 0, group=self.orders)
 
     def next_order(self) -> Order:
         """What the first process says next, to its followers."""
-        told = torch.empty(3, dtype=torch.float64)
+        told = torch.empty(4, dtype=torch.float64)
         with self.answered():
             dist.broadcast(told, 0, group=self.orders)
-        kind, step, rate = told.tolist()
-        return Order(int(kind), int(step), rate)
+        kind, step, rate, facts = told.tolist()
+        return Order(int(kind), int(step), rate, int(facts))
 
     def add_up(self, parameters: Iterable[nn.Parameter], loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
         learned = [each for each in parameters if each.requires_grad]

@@ -68,7 +68,10 @@ class SplitSteps(Steps):
         material.state.tables = {}  # which are mapped
         self.loss = lambda query, noise: self._loss(query, noise)
 
-    def take(self, step: int, rate: float) -> Float[Tensor, ""]:
+    def fit_into(self, seconds: float, step: int) -> None:
+        """Steps stay as they are: they do not depend on how many entities there are."""
+
+    def take(self, step: int, rate: float, is_over: Callable[[], bool] = lambda: False) -> Float[Tensor, ""] | None:
         batch, training = self.batches.at(step), self.training
         assert training.candidates is not None
         candidates = draw(batch, self.num_entities, training.candidates, training.seed, step)
@@ -77,7 +80,7 @@ class SplitSteps(Steps):
         fetched = self._look(batch.part(rows), drop, candidates.entities)
         self.candidates = Candidates(self.sight.numbers(candidates.entities), candidates.log_weight)
         vectors = self.model.embeddings.entity.requires_grad_()
-        loss = super().take(step, rate)
+        loss = super().take(step, rate)  # whole, since all processes take part in the table's
         gradient = torch.zeros_like(vectors) if vectors.grad is None else vectors.grad
         size = rate * training.learning_rate
         self.table.step(fetched, gradient, ROWS * size, size * training.weight_decay)

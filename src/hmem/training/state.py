@@ -29,6 +29,7 @@ class State:
     last_metric: float | None = None
     looks_without_gain: int = 0
     rate_left: float = 1.0  # of the learning rate, after setbacks
+    is_unjudged: bool = False  # whether validation was interrupted
     questions: int | None = None  # of each validation, where that was found by the time they take
     best_weights: Weights | None = None
     weights: Weights = field(default_factory=dict)
@@ -109,6 +110,7 @@ COUNTERS: dict[str, tuple[type, ...]] = {
     "last_metric": (int, float, NoneType),
     "looks_without_gain": (int,),
     "rate_left": (int, float),
+    "is_unjudged": (bool,),
     "questions": (int, NoneType),
 }
 OLD_COUNTERS = {"best_figure": "best_metric", "last_figure": "last_metric"}  # in states of earlier versions

@@ -1,5 +1,7 @@
 """Steps down the gradient: a model, its optimizer, and what they need of the graph."""
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,6 +23,8 @@ from hmem.training.start import make_optimizer
 from hmem.training.state import State
 
 MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
+PART_SECONDS = 1.0  # of a part of a step, where there is a limit of time
+TIMED_SECONDS, TIMED_GROWTH = 0.2, 3  # by which it is found how long a question takes: more and more are asked
 
 
 @dataclass(kw_only=True)
@@ -66,26 +70,52 @@ class Steps:
         if material.state.weights:
             material.state.restore(self.model, self.optimizer)
         self.parts = 1  # in which the questions are worked on, one after the other
+        self.facts = size  # of a batch that are asked for; fewer where a step would take too long
 
-    def take(self, step: int, rate: float) -> Float[Tensor, ""]:
+    def fit_into(self, seconds: float, step: int) -> None:
+        """Make steps no longer than that, and of parts between which the clock can be looked at.
+
+        How long a question takes is found by a few of them, the first of which only warms up.
+        """
+        self.model.train()
+        batch, count, took = self.batches.at(step), 1, 0.0
+        self._gradient(batch, range(1), step)
+        while took < TIMED_SECONDS and count < len(batch):
+            count = min(TIMED_GROWTH * count, len(batch))
+            began = time.perf_counter()
+            try:
+                float(self._gradient(batch, range(count), step) or 0)  # a GPU is waited for
+            except torch.OutOfMemoryError:  # which the first step will deal with
+                break
+            took = time.perf_counter() - began
+        self.optimizer.zero_grad(set_to_none=True)
+        pace = max(1e-9, took / count)
+        self.facts = max(1, min(self.training.batch_size, int(seconds / pace * self.processes.count / 2)))
+        questions = min(2 * self.facts, len(batch)) / self.processes.count
+        self.parts = max(self.parts, math.ceil(questions * pace / PART_SECONDS))
+
+    def take(self, step: int, rate: float, is_over: Callable[[], bool] = lambda: False) -> Float[Tensor, ""] | None:
         """One step, with a share of the full learning rate; returns the loss of the batch.
 
-        Where the questions do not fit into the memory of the device, they are worked on in parts.
+        Where the questions do not fit into the memory of the device, they are worked on in parts. A step during which
+        it `is_over` changes nothing, and has no loss.
         """
         self.model.train()
         for group in self.optimizer.param_groups:
             group["lr"] = group["full_rate"] * rate
-        batch = self.batches.at(step)
+        batch = self.batches.at(step, self.facts)
         rows = self.processes.share(len(batch))
         while True:
             try:
-                loss = self._gradient(batch, rows, step)
+                loss = self._gradient(batch, rows, step, is_over)
                 break
             except torch.OutOfMemoryError:
                 if 2 * self.parts > len(rows):
                     raise
             self.parts *= 2
             self.told(f"out of memory: each batch is worked on in {self.parts} parts from now on")
+        if loss is None:
+            return None
         loss = self.processes.add_up(self.model.parameters(), loss)
         if isinstance(self.model, Propagation):
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), MOST_GRADIENT)
@@ -95,6 +125,7 @@ class Steps:
     def obey(self, order: Order) -> None:
         """Do what the first process says to its followers."""
         if order.kind == STEP:
+            self.facts = order.facts
             self.take(order.step, order.rate)
         elif order.kind == BEGIN_AGAIN:
             self.begin_again()
@@ -119,12 +150,16 @@ class Steps:
         """The model with the vectors of all entities."""
         return self.model
 
-    def _gradient(self, batch: Query, rows: range, step: int) -> Float[Tensor, ""]:
+    def _gradient(
+        self, batch: Query, rows: range, step: int, is_over: Callable[[], bool] = lambda: False
+    ) -> Float[Tensor, ""] | None:
         """What these questions add to the loss of the batch; the gradient is then in the parameters."""
         self.optimizer.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
-        size = -(-len(rows) // self.parts) if self.gradient is None else len(rows)
-        for low in range(0, len(rows), max(1, size)):
+        size = max(1, -(-len(rows) // self.parts))
+        for low in range(0, len(rows), size):
+            if low and is_over():
+                return None
             these = as_slice(rows[low : low + size])
             part, noise = batch.part(these), Noise(self.training.seed, step, self.device, batch, these)
             total = total + self._learn(part, noise, len(part) / len(batch))
