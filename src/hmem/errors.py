@@ -23,10 +23,21 @@ in `hmem.serve.errors`. Nothing else in the package prints or exits.
 """
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
+
+PASSWORD = re.compile(r"(postgres[a-z+]*:/{1,2}[^/@\s:]*):[^/@\s]*@")  # in an address that was taken for something else
+
+
+@runtime_checkable
+class Place(Protocol):
+    """Where something is: a path, or the address of a database. As text it can be shown to anybody."""
+
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +62,7 @@ class HMemError(Exception):
         self,
         problem: str = "",  # "expected ..., found ..." where only those two are given
         *,
-        path: str | os.PathLike[str] | None = None,  # the file or folder it is about
+        path: str | os.PathLike[str] | Place | None = None,  # the file or folder it is about
         line: int | None = None,  # of that file, counted from 1
         option: str | None = None,  # the setting or argument that is wrong
         found: object = None,
@@ -63,7 +74,7 @@ class HMemError(Exception):
         super().__init__(problem)
         # Where it names its file it says "{path}", else the path comes before it. It may begin with "{option}".
         self.problem = problem
-        self.path = None if path is None else Path(path)
+        self.path: Place | None = Path(path) if isinstance(path, str | os.PathLike) else path
         self.line = line
         self.option = option
         self.found = found
@@ -158,11 +169,20 @@ def option_for_python(name: str, value: object) -> str:
 
 def word(
     error: HMemError,
-    show_path: Callable[[Path], str],
+    show_path: Callable[[Place], str],
     show_hint: Callable[[Hint], str],
     show_option: Callable[[str, object], str] = option_for_python,
 ) -> str:
-    """An error as one line, its path, its hint and its option as an edge shows them."""
+    """An error as one line, its path, its hint and its option as an edge shows them, and no password."""
+    return PASSWORD.sub(r"\1@", _worded(error, show_path, show_hint, show_option))
+
+
+def _worded(
+    error: HMemError,
+    show_path: Callable[[Place], str],
+    show_hint: Callable[[Hint], str],
+    show_option: Callable[[str, object], str],
+) -> str:
     line = error.problem
     if error.option is not None and line.startswith("{option}"):
         line = show_option(error.option, error.found) + line.removeprefix("{option}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hmem.knowledge.store.bulk import ROWS_AT_ONCE
+from hmem.knowledge.store.sqlite.loading import ROWS_AT_ONCE
 from hmem.knowledge.store.store import Store
 from tests.cli.conftest import Command
 
@@ -64,7 +64,7 @@ def test_a_dataset_is_imported_by_name_or_folder(command: Command, kb: str) -> N
 def test_ctrl_c_says_what_was_stored(command: Command, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, rows in (("few.tsv", 3), ("many.tsv", ROWS_AT_ONCE + 1)):
         Path(name).write_text("".join(f"{name}{row}\tr\tb\n" for row in range(rows)))
-    monkeypatch.setattr("hmem.knowledge.store.bulk._Rows._insert", interrupted_at("many.tsv0"))
+    monkeypatch.setattr("hmem.knowledge.store.sqlite.loading._Rows._insert", interrupted_at("many.tsv0"))
     assert command("facts", "import", kb, "many.tsv") == (130, "", "hmem: interrupted; nothing was stored\n")
     assert facts() == 0
     assert command("facts", "import", kb, "few.tsv", "many.tsv") == (
@@ -77,9 +77,9 @@ def test_ctrl_c_says_what_was_stored(command: Command, kb: str, monkeypatch: pyt
 
 def interrupted_at(head: str):  # type: ignore[no-untyped-def]
     """`_insert` that is interrupted in the file with this head, after some of its rows."""
-    from hmem.knowledge.store import bulk
+    from hmem.knowledge.store.sqlite import loading
 
-    insert = bulk._Rows._insert
+    insert = loading._Rows._insert
 
     def stopped(rows, source):  # type: ignore[no-untyped-def]
         (first,) = rows.db.execute("SELECT name FROM entity WHERE id = ?", (int(rows.facts[0, 0]),)).fetchone()

@@ -9,8 +9,8 @@ from textwrap import dedent
 
 import pytest
 
-from hmem.knowledge.store import connection
 from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.sqlite import connection
 from hmem.knowledge.store.store import Store
 
 WOLF: Names3 = ("wolf", "hypernym", "canine")
@@ -34,6 +34,12 @@ def filled(path: Path, facts: int = 3000) -> Path:
         )
         store.remove([(f"entity number {i}", f"relation {i % 7}", f"entity number {i * i % facts}") for i in range(9)])
     return path
+
+
+def file_of(store: Store) -> Path:
+    """The file of a store in SQLite."""
+    assert isinstance(store.path, Path)
+    return store.path
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.store.records import Names3
 from tests.knowledge.living import stored_facts
 from tests.knowledge.propagating import KINDS, base_of, differences, every_answer, save_network
+from tests.knowledge.stores import file_of
 from tests.laws import examples
 
 TRAINED, RELATIONS = ["a", "b", "c", "d"], ["likes", "has"]
@@ -50,7 +51,7 @@ def meetings(kb: KnowledgeBase) -> set[tuple[str, int, str]]:
 
 
 def check(kb: KnowledgeBase, model: Path) -> None:
-    with base_of(kb.path.parent / "afresh.kb", model, stored_facts(kb)) as afresh:
+    with base_of(file_of(kb.store).parent / "afresh.kb", model, stored_facts(kb)) as afresh:
         assert differences(every_answer(kb), every_answer(afresh)) == []
         assert meetings(kb) == meetings(afresh)
 

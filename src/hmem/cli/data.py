@@ -9,6 +9,7 @@ import typer
 from hmem.cli import options, output
 from hmem.cli.progress import download_progress
 from hmem.errors import ConfigError, DataError, Hint
+from hmem.knowledge.store.places import shown_place
 
 if TYPE_CHECKING:
     from hmem.graph.catalog import Entry
@@ -51,9 +52,11 @@ def show(
     from hmem.graph.registry import find_entry, load_entry, locate
     from hmem.knowledge.store.as_dataset import is_knowledge_base
 
-    if Path(data).expanduser().exists() or is_knowledge_base(data):
+    if is_knowledge_base(data) or Path(data).expanduser().exists():
         if verify:
-            raise ConfigError(f"--verify: only the datasets of `hmem data list` have checksums, and {data} is a path")
+            raise ConfigError(
+                f"--verify: only the datasets of `hmem data list` have checksums, and {shown_place(data)} is a path"
+            )
         info = _measured(output.load(data))
     else:
         entry = find_entry(data)

@@ -7,7 +7,8 @@ import typer
 
 from hmem.cli import options, output, transfer
 from hmem.cli.opened import opened
-from hmem.errors import CheckpointError, StoreError, plural
+from hmem.errors import CheckpointError, Place, StoreError, plural
+from hmem.knowledge.store.places import place_of, shown_place
 
 if TYPE_CHECKING:
     from hmem.knowledge.store.store import Store
@@ -22,7 +23,14 @@ app = typer.Typer(
 
 @app.command()
 def create(
-    kb: Annotated[Path, typer.Argument(metavar="KB", help="The file to make, such as zoo.kb.")],
+    kb: Annotated[
+        Place,
+        typer.Argument(
+            metavar="KB",
+            parser=place_of,
+            help="The file to make, such as zoo.kb; or where in PostgreSQL: postgresql://HOST/DATABASE?schema=zoo.",
+        ),
+    ],
     model: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The model that answers, a folder `hmem train` wrote; by default `base`."),
@@ -58,7 +66,7 @@ def create(
             given = transfer.read(facts)
         else:
             given = output.load(facts)
-    source = "standard input" if facts == transfer.STANDARD else "created" if facts is None else facts
+    source = "standard input" if facts == transfer.STANDARD else "created" if facts is None else shown_place(facts)
     begin = {"facts": given, "entities": entities or (), "values": options.listed(values), "source": source}
     with KnowledgeBase.create(kb, model=model, overwrite=overwrite, **begin):
         pass
@@ -209,7 +217,7 @@ def _model(store: "Store") -> dict[str, Any] | None:
     }
 
 
-def _model_rows(kb: Path, model: dict[str, Any] | None, stored_relations: int) -> dict[str, str]:
+def _model_rows(kb: Place, model: dict[str, Any] | None, stored_relations: int) -> dict[str, str]:
     if model is None:
         return {"model": f"base, which comes with hmem; hmem train --from {kb} --out DIR makes a better one"}
     if "trouble" in model:

@@ -15,7 +15,7 @@ from hmem.errors import plural
 
 if TYPE_CHECKING:
     from hmem.graph.names import Names
-    from hmem.knowledge.store.read import Kind
+    from hmem.knowledge.store.database import Kind
     from hmem.knowledge.store.records import Names3, Written
     from hmem.knowledge.store.store import Store
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hmem.cli import output, transfer
 from hmem.cli.names import Finder
 from hmem.cli.progress import import_progress
+from hmem.errors import Place
 
 if TYPE_CHECKING:
     from hmem.knowledge.audit import Watch
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(
-    kb: Path, device: str, *, for_likely: bool = True, with_inferred: bool = False, to_write: bool = False
+    kb: Place, device: str, *, for_likely: bool = True, with_inferred: bool = False, to_write: bool = False
 ) -> "Iterator[tuple[KnowledgeBase, Finder]]":
     """A knowledge base to ask, `for_likely` answers or others, and a finder of its names as they were typed."""
     from hmem.knowledge.base import KnowledgeBase
@@ -59,7 +59,7 @@ def warn_if_outgrown(base: "KnowledgeBase", entity: str, at: str | None = None) 
         )
 
 
-def is_property(kb: Path, name: str) -> bool:
+def is_property(kb: Place, name: str) -> bool:
     """Whether a name is that of a property and of no relation."""
     with transfer.open_store(kb, read_only=True) as store:
         return store.naming.get("relation", name) is None and store.naming.get("property", name) is not None

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, TypeVar
 
 import typer
 
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, Place
+from hmem.knowledge.store.places import place_of
 from hmem.sqlite_files import refuse_to_replace
 
 T = TypeVar("T")
@@ -42,7 +43,10 @@ Json = Annotated[
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
 KnowledgeBase = Annotated[
-    Path, typer.Argument(metavar="KB", help="A knowledge base: the file that `hmem kb create` made.")
+    Place,
+    typer.Argument(
+        metavar="KB", parser=place_of, help="A knowledge base: a file or an address that `hmem kb create` made one at."
+    ),
 ]
 Entity = Annotated[str, typer.Argument(metavar="ENTITY", help="Its id, its label or an alias.")]
 Relation = Annotated[str, typer.Argument(metavar="RELATION", help="Its id, its label or an alias.")]

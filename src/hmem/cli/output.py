@@ -15,6 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from hmem.errors import Place
 from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _plain(obj: Any) -> Any:
         return obj if math.isfinite(obj) else None
     if isinstance(obj, date):
         return obj.isoformat()
-    return str(obj) if isinstance(obj, Path) else obj
+    return str(obj) if isinstance(obj, Place) else obj
 
 
 def load(data: str, **options: object) -> "Dataset":

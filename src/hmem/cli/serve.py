@@ -3,13 +3,12 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from hmem.cli import options, output
-from hmem.errors import ConfigError
+from hmem.errors import ConfigError, Place
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -87,7 +86,7 @@ def _extra_needed() -> Iterator[None]:
         raise ConfigError(f"hmem serve needs {error.name}: pip install 'hmem[serve]'") from None
 
 
-def _serve_alone(kb: Path, settings: "Settings", port: int, log_level: str, ready: Callable[[str], None]) -> None:
+def _serve_alone(kb: Place, settings: "Settings", port: int, log_level: str, ready: Callable[[str], None]) -> None:
     with _extra_needed():
         from hmem.serve.server import serve as run
     run(kb, settings, port, log_level=log_level, ready=ready)

@@ -9,7 +9,8 @@ import typer
 
 from hmem.cli import options, output
 from hmem.cli.progress import TrainingShown, training_progress
-from hmem.errors import ConfigError, InterruptedRunError, plural
+from hmem.errors import ConfigError, InterruptedRunError, Place, plural
+from hmem.knowledge.store.places import place_of, shown_place
 
 if TYPE_CHECKING:
     from hmem.evaluation.calibration import Calibration
@@ -22,9 +23,12 @@ def train(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The model folder to write.")],
     data: options.OptionalData = None,
     from_kb: Annotated[
-        Path | None,
+        Place | None,
         typer.Option(
-            "--from", metavar="KB", help="Instead of DATA: the facts of a knowledge base, which then uses DIR."
+            "--from",
+            metavar="KB",
+            parser=place_of,
+            help="Instead of DATA: the facts of a knowledge base, which then uses DIR.",
         ),
     ] = None,
     fine_tune: Annotated[
@@ -101,7 +105,7 @@ def train(
                 preset, dataset = preset or DEFAULT, output.load(str(data))
                 config = configure(settings_of(preset), settings, seed)
                 start = None if from_scratch else bundled_start(config, dataset)
-                plan = Plan(data=str(data), dataset=dataset, preset=preset, config=config, start=start)
+                plan = Plan(data=shown_place(str(data)), dataset=dataset, preset=preset, config=config, start=start)
                 trained = train_in(out, plan, **how)
             else:
                 retraining = Retraining.of(from_kb, out, resume=resume)
@@ -136,7 +140,7 @@ def _choices(begun: str, shown: TrainingShown) -> "Callback":
     return Choices()
 
 
-def _tell(trained: "Trained", out: Path, from_kb: Path | None, json_path: str | None) -> None:
+def _tell(trained: "Trained", out: Path, from_kb: Place | None, json_path: str | None) -> None:
     """What the validation facts say of the model, where it is, and what to do next."""
     from hmem.cli.reports import show_reports
 

@@ -14,7 +14,8 @@ import typer
 from hmem.cli import options, output
 from hmem.cli.names import count_new_names, new_names
 from hmem.cli.progress import import_progress
-from hmem.errors import DataError, plural
+from hmem.errors import DataError, Place, plural
+from hmem.knowledge.store.places import shown_place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,13 +68,13 @@ def import_(
         tables, besides = [], []
         for number, file in enumerate(files):
             progress("reading", number, len(files))
-            store.refuse_itself(Path(file).expanduser())
+            store.refuse_itself(file)
             tables.append(read(file, **how))
             besides.append(None if how or file == STANDARD else told_by(file))
         progress("reading", len(files), len(files))
         options.free_output(json_path)  # now that it is known what is read
         for file, table, more in zip(files, tables, besides, strict=True):
-            name = "standard input" if file == STANDARD else Path(file).name
+            name = "standard input" if file == STANDARD else Path(shown_place(file)).name
             word = name if source is None else source
             told = partial(progress, name)
             chosen: dict[str, Any] = {"languages": options.languages(language), "values": options.listed(values)}
@@ -149,7 +150,7 @@ def _interruptible(done: "list[tuple[str, Written]]", parts: "list[Written]") ->
         raise typer.Exit(130) from None
 
 
-def open_store(path: Path, *, read_only: bool = False) -> "Store":
+def open_store(path: Place, *, read_only: bool = False) -> "Store":
     """The facts of a knowledge base, without its model."""
     from hmem.knowledge.store.store import Store
 

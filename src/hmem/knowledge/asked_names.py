@@ -8,7 +8,7 @@ from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.results import Direction
-from hmem.knowledge.store.read import Kind
+from hmem.knowledge.store.database import Kind
 
 
 class AskedNames:

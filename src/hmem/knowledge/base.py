@@ -34,6 +34,7 @@ from hmem.knowledge.session import Session, whole
 from hmem.knowledge.sessions import Sessions
 from hmem.knowledge.store.as_dataset import named_dataset, table_of, told_by
 from hmem.knowledge.store.evidence import Evidence
+from hmem.knowledge.store.places import At
 from hmem.knowledge.store.records import Names3, Written
 from hmem.knowledge.store.store import Store
 from hmem.knowledge.store.validation import check_facts
@@ -49,9 +50,7 @@ class KnowledgeBase(Contents):
     derived from the facts: see `Sessions`, which owns that lock.
     """
 
-    def __init__(
-        self, store: Store | str | os.PathLike[str], device: str = "cpu", *, with_inferred: bool = False
-    ) -> None:
+    def __init__(self, store: Store | At, device: str = "cpu", *, with_inferred: bool = False) -> None:
         """An existing base, by its path or by its open store; see `create` and `open`."""
         super().__init__(store if isinstance(store, Store) else Store.open(store))
         self.device = resolve_device(device)
@@ -60,7 +59,7 @@ class KnowledgeBase(Contents):
     @classmethod
     def create(
         cls,
-        path: str | os.PathLike[str],
+        path: At,
         *,
         model: str | os.PathLike[str] | None = None,
         facts: object = None,
@@ -96,7 +95,7 @@ class KnowledgeBase(Contents):
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        path: At,
         *,
         read_only: bool = False,
         device: str = "cpu",

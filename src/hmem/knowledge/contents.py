@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
-from hmem.errors import DataError
+from hmem.errors import DataError, Place
 from hmem.graph.days import Stretch
 from hmem.graph.descriptions import Description, Told
 from hmem.graph.qualifiers import Day, Given
@@ -20,10 +20,10 @@ from hmem.knowledge.export import export, format_of
 from hmem.knowledge.results import ENTITIES, Neighbor, Neighbors, Prediction, Predictions, Similar, Similars, Values
 from hmem.knowledge.sparql import SECONDS, Solutions, Sparql
 from hmem.knowledge.store.as_dataset import table_of, told_by
-from hmem.knowledge.store.bulk import Progress
+from hmem.knowledge.store.database import Kind, Progress
 from hmem.knowledge.store.merge import Merged, Undone
 from hmem.knowledge.store.naming import Described
-from hmem.knowledge.store.read import Kind
+from hmem.knowledge.store.places import shown_place
 from hmem.knowledge.store.records import Names3, StoredFact, Written
 from hmem.knowledge.store.store import Store
 from hmem.knowledge.store.validation import check_name
@@ -46,7 +46,7 @@ class Contents:
             self._sparql.close()
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Place:
         return self.store.path
 
     def __len__(self) -> int:
@@ -140,8 +140,8 @@ class Contents:
         and values, too.
         """
         if isinstance(facts, str | os.PathLike):
-            self.store.refuse_itself(Path(facts).expanduser())
-            source = Path(facts).name if source is None else source
+            self.store.refuse_itself(facts)
+            source = Path(shown_place(facts)).name if source is None else source
         table = table_of(facts, **options)
         besides = None if options else told_by(facts)
         how: dict[str, Any] = {"source": source, "progress": progress, "values": values, "besides": besides}

@@ -15,7 +15,7 @@ from hmem.errors import DataError, shown
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.readers.graphml import ABOUT_RELATIONS, DATATYPES, OWN
 from hmem.graph.values import Value
-from hmem.knowledge.store.read import Kind
+from hmem.knowledge.store.database import Kind
 from hmem.knowledge.store.store import Store
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -3,17 +3,18 @@
 import hashlib
 import os
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from hmem.errors import CheckpointError, Hint, StoreError
+from hmem.errors import CheckpointError, Hint, Place, StoreError
 from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import Triples
-from hmem.knowledge.store.as_dataset import split_moment
 from hmem.knowledge.store.evidence import Evidence
+from hmem.knowledge.store.places import split_moment
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import BUNDLED, Model, load
 from hmem.runs.folder import read_facts, read_run
@@ -39,7 +40,7 @@ class ModelLink:
         if folder is None or checksum is None:
             return None
         return cls(
-            folder=Path(os.path.normpath(store.path.resolve().parent / folder)),
+            folder=Path(os.path.normpath(_home(store) / folder)),
             checksum=checksum,
             moment=int(moment or 0),
             trained_until=int(trained_until or 0),
@@ -72,7 +73,12 @@ class ModelLink:
         return load(self.folder, device)
 
 
-def attach_hint(text: str, path: Path, model: str) -> Hint:
+def _home(store: Store) -> Path:
+    """From where the folder of a model is looked for: beside the file, or else as it was written down."""
+    return store.path.resolve().parent if isinstance(store.path, Path) else Path("/")
+
+
+def attach_hint(text: str, path: Place, model: str) -> Hint:
     return Hint(text=text, command=f"hmem kb use {path} {model}", call="kb.use_model(folder)")
 
 
@@ -87,11 +93,10 @@ def attach(store: Store, folder: Path, trained_until: int | None = None) -> None
     if folder == BUNDLED:
         store.set_meta(**dict.fromkeys(KEYS))
         return
-    folder, home = folder.resolve(), store.path.resolve().parent
-    try:
-        place = os.path.relpath(folder, home)  # so that both can be moved together
-    except ValueError:  # another drive
-        place = str(folder)
+    folder, place = folder.resolve(), str(folder.resolve())
+    if isinstance(store.path, Path):
+        with suppress(ValueError):  # another drive
+            place = os.path.relpath(folder, _home(store))  # so that both can be moved together
     moment, checksum = store.moment, checksum_of(folder)
     if trained_until is None:
         trained_until = _recorded_moment(store, folder, moment)
@@ -116,7 +121,7 @@ def checksum_of(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def trained_from(folder: Path) -> tuple[Path, int | None]:
+def trained_from(folder: Path) -> tuple[Place, int | None]:
     """The data that the run in a folder was started with, and the moment if they are those of a knowledge base."""
     try:
         return split_moment(str(read_run(folder)["data"]))
@@ -133,7 +138,10 @@ def _recorded_moment(store: Store, folder: Path, present: int) -> int | None:
     path, moment = trained_from(folder)
     if moment is None:
         return None
-    is_this = path.samefile(store.path) if path.exists() else path.name == store.path.name
+    if isinstance(path, Path) and isinstance(store.path, Path):
+        is_this = path.samefile(store.path) if path.exists() else path.name == store.path.name
+    else:
+        is_this = str(path) == str(store.path)
     return moment if is_this and moment <= present else None
 
 

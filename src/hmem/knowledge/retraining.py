@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hmem.config import to_dict
-from hmem.errors import CheckpointError, ConfigError, Hint, StoreError
+from hmem.errors import CheckpointError, ConfigError, Hint, Place, StoreError
 from hmem.graph.fact_keys import FactKeys
 from hmem.knowledge.model_link import ModelLink, attach, trained_from
 from hmem.knowledge.store.as_dataset import dataset_of
@@ -23,14 +23,14 @@ from hmem.training.warm_start import warm_start
 class Retraining:
     """What a run takes from a knowledge base, and gives back to it."""
 
-    path: Path
+    path: Place
     moment: int  # the facts up to it are trained on
     before: Model | None  # the model in use
     trained: FactKeys | None = None  # of the facts that it was trained on
     problem: str = ""  # why the model in use cannot be read
 
     @classmethod
-    def of(cls, path: Path, out: Path, *, resume: bool = False) -> "Retraining":
+    def of(cls, path: Place, out: Path, *, resume: bool = False) -> "Retraining":
         """Look at a knowledge base before training on its facts of now, or on those of the run that is resumed."""
         with Store.open(path) as store:  # not read-only: better to fail now than when the model is ready
             moment = trained_from(out)[1] if resume else None
@@ -84,7 +84,7 @@ class Retraining:
             preset = preset or DEFAULT
             base = settings_of(preset)
         trained = self.trained if fine_tune else None
-        config, dataset = configure(base, settings, seed), dataset_of(data, trained=trained)
+        config, dataset = configure(base, settings, seed), dataset_of(self.path, moment=self.moment, trained=trained)
         plan = Plan(data=data, dataset=dataset, preset=preset, config=config, before=trained)
         if not fine_tune:
             return plan if from_scratch else replace(plan, start=bundled_start(config, dataset))

@@ -14,8 +14,8 @@ from hmem.graph.qualifiers import Day
 from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.session import Session
+from hmem.knowledge.store.database import Kind
 from hmem.knowledge.store.evidence import Evidence
-from hmem.knowledge.store.read import Kind
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import load
 

@@ -27,9 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hmem.errors import ConfigError, QueryError, QueryLimitError, StoreError
+from hmem.errors import ConfigError, Place, QueryError, QueryLimitError, StoreError
 from hmem.graph.rdf_terms import import_pyoxigraph
 from hmem.graph.readers.rdf_names import TermNames
+from hmem.knowledge.store.places import Address, At, place_of
 
 SECONDS = 60.0  # a query may take
 MEMORY = 1 << 31  # bytes that it may take beside the facts
@@ -92,11 +93,12 @@ class Sparql:
     The facts are read at the first query, and again when the base has changed since the last one.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, memory: int = MEMORY) -> None:
+    def __init__(self, path: At, *, memory: int = MEMORY) -> None:
         import_pyoxigraph("SPARQL needs")
         if not hasattr(os, "fork"):
             raise ConfigError("SPARQL needs a system that can end a query, such as Linux or macOS")
-        self.path = Path(path).absolute()
+        place = place_of(path)
+        self.path = place.absolute() if isinstance(place, Path) else place
         self.memory = memory  # bytes that a query may take beside the facts
         self._lock = threading.Lock()  # guards the next two
         self._worker: _Worker | None = None
@@ -159,19 +161,22 @@ class Sparql:
 class _Worker:
     """The process that holds the facts. It ends when nothing is left that could ask it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, place: Place) -> None:
         self._control, theirs = socket.socketpair()
         found = os.pathsep.join(filter(None, sys.path))
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "hmem.knowledge.sparql_worker", str(theirs.fileno()), str(path)],
+                [sys.executable, "-P", "-m", "hmem.knowledge.sparql_worker", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,  # it ends together with its children
                 # threads would not survive that it makes children
                 env={**os.environ, "PYTHONPATH": found, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             )
+        assert self._process.stdin is not None
+        with self._process.stdin as told:  # not among the arguments, which everybody sees
+            told.write(os.fsencode(place.in_full if isinstance(place, Address) else str(place)))
         self.close = weakref.finalize(self, _end, self._control, self._process)
 
     def has_ended(self) -> bool:

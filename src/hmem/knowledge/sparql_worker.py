@@ -15,9 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hmem.errors import HMemError, StoreError
+from hmem.errors import HMemError, Place, StoreError
 from hmem.graph.rdf_terms import PREFIXES, import_pyoxigraph
 from hmem.knowledge.rdf import triples
+from hmem.knowledge.store.places import place_of
 from hmem.knowledge.store.store import Store
 
 MOST_FACTS = 5_000_000  # about 3 GB of memory
@@ -27,7 +28,7 @@ MOST_BYTES = 1 << 26  # of one answer
 class Facts:
     """The facts of a base as RDF, as of its last write."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self.oxigraph = import_pyoxigraph("SPARQL needs")
         self.path = path
         self.rdf: Any = None
@@ -53,7 +54,7 @@ class Facts:
 
 def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children leave nothing behind
-    facts = Facts(Path(sys.argv[2]))
+    facts = Facts(place_of(os.fsdecode(sys.stdin.buffer.read())))
     with socket.socket(fileno=int(sys.argv[1])) as control:
         while descriptors := socket.recv_fds(control, 1, 1)[1]:
             with socket.socket(fileno=descriptors[0]) as asked:

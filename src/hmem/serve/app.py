@@ -4,15 +4,14 @@ app = create_app("zoo.kb", Settings())      # any ASGI server can run it; `hmem 
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from hmem.knowledge.store.places import At, place_of
 from hmem.serve import (
     errors,
     page,
@@ -39,7 +38,7 @@ stable code, a message and a list of names that may have been meant."""
 
 
 def create_app(
-    path: str | os.PathLike[str],
+    path: At,
     settings: Settings | None = None,
     board: Board | None = None,
     *,
@@ -50,7 +49,7 @@ def create_app(
     With a `board` it is one of several. If others serve already, it is late, and starts with its model loaded.
     """
     chosen, board = settings or Settings(), board or Board()
-    service = Service(Path(path), chosen, board, is_late=is_late)
+    service = Service(place_of(path), chosen, board, is_late=is_late)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -6,7 +6,7 @@ right however slow the listener was.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -40,15 +40,19 @@ class News:
         self._seen: tuple[int, ModelLink | None] | None = None  # last moment and model
         self._told: dict[int, dict[str, Any]] = {}  # what changed since a moment; used by one thread only
         self._task: asyncio.Task[None] | None = None
+        self._deaf: Callable[[], None] = lambda: None  # stops listening to the database
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
         self._service.model_changed = lambda: loop.call_soon_threadsafe(self._wake)
         self._task = loop.create_task(self._watch())
+        # What is not told, is found at the next turn.
+        self._deaf = self._service.store.when_written(lambda: loop.call_soon_threadsafe(self.look))
 
     def close(self) -> None:
         """End all streams."""
         self._closed = True
+        self._deaf()
         self._service.model_changed = lambda: None
         self._wake()
         if self._task is not None:

@@ -15,7 +15,7 @@ from hmem.graph.descriptions import Description, Labels, fold
 from hmem.graph.name_search import closest
 from hmem.graph.names import Names, unknown_name
 from hmem.graph.triples import Triples
-from hmem.knowledge.store.read import Kind
+from hmem.knowledge.store.database import Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 from hmem.serve.search import MOST_LETTERS, Search

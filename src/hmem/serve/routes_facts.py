@@ -9,7 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hmem.graph.qualifiers import Given
 from hmem.graph.triples import PARTS
-from hmem.knowledge.store.read import Kind
+from hmem.knowledge.store.database import Kind
 from hmem.knowledge.store.records import StoredFact, Written
 from hmem.knowledge.store.store import Store
 from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures

@@ -1,10 +1,8 @@
 """Run the application until it is stopped."""
 
 import asyncio
-import os
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 
 import torch
@@ -12,6 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from hmem.knowledge.store.places import At
 from hmem.serve.app import create_app
 from hmem.serve.board import Board
 from hmem.serve.settings import PATIENCE, Settings
@@ -133,7 +132,7 @@ class Server(uvicorn.Server):
 
 
 def serve(
-    path: str | os.PathLike[str],
+    path: At,
     settings: Settings,
     port: int,
     *,
@@ -145,6 +144,6 @@ def serve(
     # took 200 ms on two cores, instead of 15.
     torch.set_num_threads(max(1, torch.get_num_threads() - 1))
     with bind(settings.host, port) as bound:
-        app = create_app(Path(path), settings)
+        app = create_app(path, settings)
         ready(url_of(bound))
         Server(app, log_level=log_level, patience=settings.timeout).run(sockets=[bound])

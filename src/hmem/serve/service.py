@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Bool
 
-from hmem.errors import ConfigError, HMemError, QueryLimitError
+from hmem.errors import ConfigError, HMemError, Place, QueryLimitError
 from hmem.graph.days import Stretch
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.model_link import ModelLink
@@ -77,7 +76,7 @@ class Model:
 class Service:
     """One open knowledge base, with the threads that work on it. It has no lock; one event loop awaits its results."""
 
-    def __init__(self, path: Path, settings: Settings, board: Board | None = None, *, is_late: bool = False) -> None:
+    def __init__(self, path: Place, settings: Settings, board: Board | None = None, *, is_late: bool = False) -> None:
         """It is late as long as it takes no requests, while others do that share the board."""
         board = board or Board()
         self.settings, self.board, self.is_late = settings, board, is_late

@@ -29,6 +29,7 @@ from signal import Signals
 from typing import Any, Literal
 
 from hmem.errors import HMemError, ProcessError
+from hmem.knowledge.store.places import At
 from hmem.serve.board import Board
 from hmem.serve.settings import PATIENCE, Settings
 from hmem.serve.sockets import bind, url_of
@@ -48,7 +49,7 @@ logger = logging.getLogger("hmem.serve")
 class Job:
     """What one of the processes is given."""
 
-    path: str | os.PathLike[str]
+    path: At
     settings: Settings
     bound: socket.socket
     board: Board
@@ -60,7 +61,7 @@ Work = Callable[[Job, Callable[[], None], Connection], None]  # with what to cal
 
 
 def serve(
-    path: str | os.PathLike[str],
+    path: At,
     settings: Settings,
     port: int,
     *,

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import torch
 
@@ -19,7 +18,7 @@ def work(job: Job, started: Callable[[], None], pipe: Connection) -> None:
     torch.set_num_threads(max(1, torch.get_num_threads() // job.board.processes))
     if job.board.counters is not None:
         metrics.count_in(job.board.counters, job.board.place)
-    app = create_app(Path(job.path), job.settings, job.board, is_late=job.is_late)
+    app = create_app(job.path, job.settings, job.board, is_late=job.is_late)
     server = Server(app, log_level=job.log_level, patience=job.settings.timeout, started=started)
     threading.Thread(target=_obey, args=(pipe, server), name="hmem-order", daemon=True).start()
     with suppress(KeyboardInterrupt):

@@ -8,22 +8,25 @@ import pyarrow as pa
 import pytest
 
 from hmem.errors import DataError
-from hmem.knowledge.store import bulk, connection
+from hmem.knowledge.store import bulk
 from hmem.knowledge.store import store as module
+from hmem.knowledge.store.postgres import loading as postgres_loading
 from hmem.knowledge.store.records import Names3, Written
+from hmem.knowledge.store.sqlite import connection, loading
 from hmem.knowledge.store.store import Store
+from tests.knowledge.store.conftest import Engine, new_base
 from tests.knowledge.stores import DOG, PAW, WOLF, by_name
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.create(tmp_path / "zoo.kb") as store:
+def store(engine: Engine) -> Iterator[Store]:
+    with new_base(engine) as place, Store.create(place) as store:
         yield store
 
 
 @pytest.fixture(params=[0, 10_000], ids=["indexes made anew", "indexes kept"])
 def _rebuilding(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "FEWEST_TO_REBUILD", request.param)
+    monkeypatch.setattr(loading, "FEWEST_TO_REBUILD", request.param)
 
 
 both_ways = pytest.mark.usefixtures("_rebuilding")
@@ -40,7 +43,7 @@ def random_facts(count: int, seed: int) -> list[Names3]:
 
 @both_ways
 def test_columns_equal_one_by_one(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(loading, "ROWS_AT_ONCE", 100)
     first, second = random_facts(500, 0), random_facts(700, 1)
     with Store.create(tmp_path / "slow.kb") as slow:
         one = [slow.add(facts, source="s", confidence=0.5) for facts in (first, second)]
@@ -135,7 +138,8 @@ def test_wrong_columns(store: Store) -> None:
 
 @both_ways
 def test_progress_is_told_and_can_stop_it_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(loading, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(postgres_loading, "ROWS_AT_ONCE", 2)
     facts = [(f"e{i}", "r", "e") for i in range(5)]
     told: list[tuple[int, int]] = []
 
@@ -153,7 +157,7 @@ def test_progress_is_told_and_can_stop_it_all(store: Store, monkeypatch: pytest.
 
 @both_ways
 def test_others_see_nothing_of_it_until_it_is_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(loading, "ROWS_AT_ONCE", 100)
     store.add([WOLF])
     with Store.open(store.path) as other:
         version = other.version

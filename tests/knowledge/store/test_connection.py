@@ -12,11 +12,19 @@ from textwrap import dedent
 import pytest
 
 from hmem.errors import StoreError
-from hmem.knowledge.store import connection
+from hmem.knowledge.store.sqlite import connection
 from hmem.knowledge.store.store import Store
-from tests.knowledge.stores import DOG, PAW, WOLF, by_name, filled, finish, start
+from tests.knowledge.stores import DOG, PAW, WOLF, by_name, file_of, filled, finish, start
 
 NOBODY = 65534
+
+
+STORE = Path(connection.__file__).parents[1]
+
+
+def sqlite_of(store: Store) -> connection.SqliteConnection:
+    assert isinstance(store._connection, connection.SqliteConnection)
+    return store._connection
 
 
 @pytest.fixture
@@ -27,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def test_two_stores_see_each_other(store: Store) -> None:
-    with Store.open(store.path) as other:
+    with Store.open(file_of(store)) as other:
         version, own = other.version, store.version
         assert other.version == version
         store.add([DOG])
@@ -47,7 +55,7 @@ def test_two_stores_see_each_other(store: Store) -> None:
 
 def test_another_process_is_seen(store: Store) -> None:
     version = store.version
-    finish(start('Store.open(argv[0]).add([("dog", "hypernym", "canine")], source="it")', store.path))
+    finish(start('Store.open(argv[0]).add([("dog", "hypernym", "canine")], source="it")', file_of(store)))
     assert store.version != version
     assert by_name(store) == [WOLF, DOG]
 
@@ -57,14 +65,15 @@ def test_opening_a_file_again_keeps_the_locks_on_it(store: Store, way: str) -> N
     # Else the next process that closes the file takes it for unused, and removes a log that is in use.
     if way == "to overwrite":
         with pytest.raises(StoreError, match="is open in this process"):
-            Store.create(store.path, overwrite=True)
+            Store.create(file_of(store), overwrite=True)
     else:
-        Store.open(store.path, read_only=way == "to read").close()
+        Store.open(file_of(store), read_only=way == "to read").close()
     for number in range(2):
-        finish(start('with Store.open(argv[0]) as store: store.add([(argv[1], "is", "theirs")])', store.path, number))
-        assert store.path.with_name("zoo.kb-wal").exists()
+        script = 'with Store.open(argv[0]) as store: store.add([(argv[1], "is", "theirs")])'
+        finish(start(script, store.path, number))
+        assert file_of(store).with_name("zoo.kb-wal").exists()
         store.add([(str(number), "is", "ours")])
-        told = finish(start("with Store.open(argv[0]) as store: print(len(store.triples()))", store.path))
+        told = finish(start("with Store.open(argv[0]) as store: print(len(store.triples()))", file_of(store)))
         assert int(told) == len(by_name(store)) == 3 + 2 * number
     assert store.check() == []
 
@@ -72,10 +81,10 @@ def test_opening_a_file_again_keeps_the_locks_on_it(store: Store, way: str) -> N
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_nothing_is_written_to_a_file_that_is_no_longer_there(store: Store, tmp_path: Path, how: str) -> None:
     if how == "removed":
-        store.path.unlink()
+        file_of(store).unlink()
     else:
         Store.create(tmp_path / "other.kb").close()
-        (tmp_path / "other.kb").replace(store.path)
+        (tmp_path / "other.kb").replace(file_of(store))
     for use in (lambda: store.add([DOG]), lambda: store.moment):
         with pytest.raises(StoreError, match="was removed or replaced while it was open; open it anew"):
             use()
@@ -86,7 +95,7 @@ def test_the_same_facts_from_several_processes_are_stored_once(store: Store) -> 
         with Store.open(argv[0]) as store:
             print(sum(len(store.add([(f"e{i}", "r", f"e{i % 7}")]).changed) for i in range(60)))
     """
-    told = [int(finish(each)) for each in [start(script, store.path) for _ in range(4)]]
+    told = [int(finish(each)) for each in [start(script, file_of(store)) for _ in range(4)]]
     assert sum(told) == 60
     assert store.count()["facts"] == 61
     assert store.check() == []
@@ -101,8 +110,8 @@ def test_readers_see_whole_writes_only(store: Store) -> None:
                 if i % 3 == 0:
                     store.remove(pair)
     """
-    writer, states = start(script, store.path), set()
-    with Store.open(store.path, read_only=True) as reader:
+    writer, states = start(script, file_of(store)), set()
+    with Store.open(file_of(store), read_only=True) as reader:
         while writer.poll() is None:
             facts = by_name(reader)
             sides = [{head for head, relation, _ in facts if relation == side} for side in ("left", "right")]
@@ -127,9 +136,9 @@ def test_threads_take_turns(store: Store) -> None:
 
 def test_the_store_has_one_lock() -> None:
     """That of its connection; a second one would need an order in which they are taken."""
-    folder = Path(connection.__file__).parent
-    assert [path.name for path in folder.glob("*.py") if "threading" in path.read_text()] == ["connection.py"]
-    assert (folder / "connection.py").read_text().count("threading.") == 1
+    texts = {str(path.relative_to(STORE)): path.read_text() for path in STORE.rglob("*.py")}
+    locks = {name: text.count("Lock()") for name, text in texts.items() if "threading" in text}
+    assert locks == {"sqlite/connection.py": 1, "postgres/connection.py": 1, "postgres/listening.py": 0}
 
 
 def test_a_write_inside_a_write_is_refused(store: Store) -> None:
@@ -172,14 +181,17 @@ def test_a_fork_does_not_use_the_connection_of_its_parent(store: Store) -> None:
         with Store.open(argv[0]) as own:
             print(len(own.triples()))
     """
-    assert finish(start(script, store.path)) == (
-        f"{store.path} was opened by the process that this one was forked from\n2\n"
+    assert finish(start(script, file_of(store))) == (
+        f"{file_of(store)} was opened by the process that this one was forked from\n2\n"
     )
 
 
 def test_a_locked_file_is_waited_for_and_then_said_to_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
-    with Store.open(store.path) as impatient, closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+    with (
+        Store.open(file_of(store)) as impatient,
+        closing(sqlite3.connect(file_of(store), isolation_level=None)) as other,
+    ):
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match=r"zoo\.kb is being written by another process; waited 0.05 s"):
             impatient.add([DOG])
@@ -193,24 +205,24 @@ def test_a_locked_file_is_waited_for_and_then_said_to_be(store: Store, monkeypat
 def test_a_file_locked_for_good_is_said_to_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.close()
     monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
-    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+    with closing(sqlite3.connect(file_of(store), isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreError, match="is being written by another process"):
-            Store.open(store.path)
-    Store.open(store.path).close()
+            Store.open(file_of(store))
+    Store.open(file_of(store)).close()
 
 
 def test_a_full_disk_changes_nothing(store: Store) -> None:
     facts = [(f"{i}" * 500, "r", "x") for i in range(200)]
-    with store._connection.outside() as db:
+    with sqlite_of(store).outside() as db:
         (pages,) = db.execute("PRAGMA page_count").fetchone()
         db.execute(f"PRAGMA max_page_count = {pages + 3}")
     with pytest.raises(StoreError, match="the disk is full; nothing was changed; free some space and try again"):
         store.add(facts)
     assert by_name(store) == [WOLF]
     assert (store.moment, store.entity_names(), store.check()) == (1, ["wolf", "canine"], [])
-    with store._connection.outside() as db:
+    with sqlite_of(store).outside() as db:
         db.execute("PRAGMA max_page_count = 1000000")
     assert len(store.add(facts).changed) == 200
 
@@ -316,7 +328,7 @@ def test_a_log_left_behind_is_read_too(store: Store, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     for suffix in ("", "-wal"):
-        shutil.copy(f"{store.path}{suffix}", copy / f"zoo.kb{suffix}")
+        shutil.copy(f"{file_of(store)}{suffix}", copy / f"zoo.kb{suffix}")
     store.add([PAW])
     for read_only in (True, False):
         with Store.open(copy / "zoo.kb", read_only=read_only) as found:
@@ -343,7 +355,7 @@ def test_a_log_that_may_only_be_read_does_not_block(public: Path, store: Store) 
     """SQLite then makes its index of the log anew for every read, and takes each for a write of another process."""
     store.set_meta(model="models/zoo", model_checksum="0", model_moment="1", model_trained_until="1")
     store.compact()
-    shutil.copy(store.path, public)
+    shutil.copy(file_of(store), public)
     (public / "zoo.kb-wal").touch()  # as a killed writer may leave them
     (public / "zoo.kb-shm").write_bytes(bytes(1 << 15))
     for file in public.iterdir():

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import StoreError
-from hmem.knowledge.store import connection
-from hmem.knowledge.store import create as creation
+from hmem.knowledge.store.sqlite import connection
+from hmem.knowledge.store.sqlite import create as creation
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, WOLF, by_name, filled, finish, start
 
@@ -58,7 +58,7 @@ def test_overwriting_what_is_not_there_creates_it(tmp_path: Path) -> None:
 
 OVERWRITE = """
     from hmem.errors import StoreError
-    from hmem.knowledge.store import connection
+    from hmem.knowledge.store.sqlite import connection
     connection.BUSY_SECONDS = 0.05
     try:
         Store.create(argv[0], overwrite=True)
@@ -168,7 +168,7 @@ def test_of_several_creators_one_wins(tmp_path: Path) -> None:
 CREATE_AND_STOP = """
     import os, pyarrow as pa
     from pathlib import Path
-    from hmem.knowledge.store.create import built_beside
+    from hmem.knowledge.store.sqlite.create import built_beside
     with built_beside(Path(argv[0]), overwrite=bool(argv[1])) as new:
         with Store.open(new) as store:
             store.add([("half", "of", "it")])

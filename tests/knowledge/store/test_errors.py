@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import HMemError, StoreError
-from hmem.knowledge.store.errors import explained
+from hmem.knowledge.store.sqlite.errors import explained
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, WOLF, filled
 

@@ -8,7 +8,7 @@ import pytest
 
 from hmem.graph.values import Value
 from hmem.knowledge.store.store import Store
-from tests.knowledge.stores import DOG, PAW, WOLF
+from tests.knowledge.stores import DOG, PAW, WOLF, file_of
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_harm_is_found(tmp_path: Path, harm: str, problem: str) -> None:
         store.add([PAW])
         store.values.set("wolf", "legs", [Value.of(4), Value.of(5)])
         assert store.check() == []
-        with closing(sqlite3.connect(store.path)) as other:
+        with closing(sqlite3.connect(file_of(store))) as other:
             other.execute("PRAGMA ignore_check_constraints = ON")
             other.executescript(harm)
         assert any(found.startswith(problem) for found in store.check()), store.check()

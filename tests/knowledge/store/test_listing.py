@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import date
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +13,7 @@ from hmem.graph.triples import as_triples
 from hmem.knowledge.store import listing as module
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
+from tests.knowledge.store.conftest import Engine, new_base
 from tests.knowledge.stores import DOG, PAW, WOLF
 
 ALL: list[Names3] = [(head, relation, tail) for head, relation, tail in product("abc", "rs", "abcd")]
@@ -22,14 +22,14 @@ LEFT = [fact for fact in ALL if fact not in GONE]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.create(tmp_path / "zoo.kb") as store:
+def store(engine: Engine) -> Iterator[Store]:
+    with new_base(engine) as place, Store.create(place) as store:
         yield store
 
 
 @pytest.fixture(scope="module")
-def letters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with Store.create(tmp_path_factory.mktemp("letters") / "letters.kb") as store:
+def letters(engine: Engine) -> Iterator[Store]:
+    with new_base(engine) as place, Store.create(place) as store:
         store.add(ALL)
         store.remove(GONE)
         yield store

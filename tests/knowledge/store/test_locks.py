@@ -23,7 +23,7 @@ from hmem.knowledge.store.as_dataset import is_knowledge_base
 from hmem.knowledge.store.store import Store
 from hmem.reproduction.results import append_line, read_lines
 from tests.cli.conftest import Command, command, here  # noqa: F401
-from tests.knowledge.stores import DOG, PAW, WOLF, by_name, finish, start
+from tests.knowledge.stores import DOG, PAW, WOLF, by_name, file_of, finish, start
 
 HELD = """
 import fcntl, sys
@@ -51,14 +51,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def test_the_locks_of_an_open_base_are_seen(store: Store, tmp_path: Path) -> None:
-    assert_locked(store.path)
+    assert_locked(file_of(store))
     (tmp_path / "copy.kb").write_bytes(b"")
     (tmp_path / "copy.kb-shm").write_bytes(b"")
     with pytest.raises(AssertionError):
         assert_locked(tmp_path / "copy.kb")
-    store.path.open("rb").close()  # what this file is about
+    file_of(store).open("rb").close()  # what this file is about
     with pytest.raises(AssertionError):
-        assert_locked(store.path)
+        assert_locked(file_of(store))
 
 
 ADD_IN_A_LOOP = """
@@ -71,17 +71,17 @@ ADD_IN_A_LOOP = """
 
 def test_importing_a_base_into_itself_loses_nothing_while_another_process_writes(store: Store) -> None:
     count = 150
-    writer, ours = start(ADD_IN_A_LOOP, store.path, count), 0
+    writer, ours = start(ADD_IN_A_LOOP, file_of(store), count), 0
     while writer.poll() is None:
-        assert is_knowledge_base(str(store.path))
-        assert read(str(store.path)).num_rows >= 2
-        with KnowledgeBase(store.path) as kb, suppress(HMemError):
-            kb.import_(store.path)
+        assert is_knowledge_base(str(file_of(store)))
+        assert read(str(file_of(store))).num_rows >= 2
+        with KnowledgeBase(file_of(store)) as kb, suppress(HMemError):
+            kb.import_(file_of(store))
         store.add([("we", "wrote", f"{ours}")])
         ours += 1
     assert finish(writer).split() == [str(number) for number in range(count)]
     store.close()
-    with closing(sqlite3.connect(store.path)) as plain:  # none of our code
+    with closing(sqlite3.connect(file_of(store))) as plain:  # none of our code
         assert plain.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         rows = plain.execute(
             "SELECT h.name, t.name FROM fact JOIN entity AS h ON h.id = head JOIN entity AS t ON t.id = tail"
@@ -91,10 +91,10 @@ def test_importing_a_base_into_itself_loses_nothing_while_another_process_writes
 
 
 def test_a_base_is_not_imported_into_itself(store: Store, command: Command) -> None:  # noqa: F811
-    (store.path.parent / "link").symlink_to(store.path)
-    for path in (store.path, store.path.parent / "link"):
+    (file_of(store).parent / "link").symlink_to(file_of(store))
+    for path in (file_of(store), file_of(store).parent / "link"):
         with (
-            KnowledgeBase(store.path) as kb,
+            KnowledgeBase(file_of(store)) as kb,
             pytest.raises(StoreError, match=f"^{path} cannot be imported into"),
         ):
             kb.import_(path)
@@ -129,14 +129,14 @@ LOOKS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("name", ["zoo.kb", "zoo.kb-wal", "zoo.kb-shm", "link", "hard link", "hard link to shm"])
 def test_no_way_to_look_at_an_open_base_ends_its_locks(store: Store, name: str) -> None:
-    (store.path.parent / "link").symlink_to(store.path)
-    (store.path.parent / "hard link").hardlink_to(store.path)
-    (store.path.parent / "hard link to shm").hardlink_to(f"{store.path}-shm")
+    (file_of(store).parent / "link").symlink_to(file_of(store))
+    (file_of(store).parent / "hard link").hardlink_to(file_of(store))
+    (file_of(store).parent / "hard link to shm").hardlink_to(f"{file_of(store)}-shm")
     for what, look in LOOKS.items():
         with suppress(HMemError):
-            look(store.path.parent / name)
+            look(file_of(store).parent / name)
         try:
-            assert_locked(store.path)
+            assert_locked(file_of(store))
         except AssertionError:
             pytest.fail(f"{what}: the locks are gone")
 
@@ -188,11 +188,11 @@ def test_no_command_ends_the_locks_of_a_base_that_this_process_has_open(
     line: str,
     command: Command,  # noqa: F811
 ) -> None:
-    before = store.path.stat().st_ino
+    before = file_of(store).stat().st_ino
     answer = command(*line.replace("KB", "zoo.kb").replace("OUT", "out.kb").split())
     assert "Traceback" not in answer.err
-    assert store.path.stat().st_ino == before, answer
-    assert_locked(store.path)
+    assert file_of(store).stat().st_ino == before, answer
+    assert_locked(file_of(store))
     assert len(store.triples()) >= 1
     assert store.check() == []
 

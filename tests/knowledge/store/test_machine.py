@@ -1,7 +1,6 @@
 """The store against a plain Python model: adds, removals, batches, failures, reopenings, in any order, two handles."""
 
-import tempfile
-from pathlib import Path
+from contextlib import ExitStack
 
 import pyarrow as pa
 import pytest
@@ -10,10 +9,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hmem.errors import StoreError, UnknownNameError
 from hmem.graph.triples import PARTS
-from hmem.knowledge.store import bulk, connection
 from hmem.knowledge.store import store as module
+from hmem.knowledge.store.postgres import connection as postgres_connection
 from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.sqlite import connection, loading
 from hmem.knowledge.store.store import Store
+from tests.knowledge.store.conftest import Engine, new_base
 from tests.knowledge.stores import Remembering, by_name
 from tests.laws import examples
 
@@ -27,6 +28,8 @@ class InterruptError(Exception):
 
 
 class Machine(RuleBasedStateMachine):
+    engine: Engine = "sqlite"
+
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
@@ -34,9 +37,9 @@ class Machine(RuleBasedStateMachine):
         self.patch.setattr(connection, "SETTINGS", tuple(hasty))
         self.patch.setattr(module, "PART", 2)
         self.patch.setattr(module, "PAUSE", 0)
-        self.patch.setattr(bulk, "FEWEST_TO_REBUILD", 3)  # so that both ways to insert many are taken
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "zoo.kb"
+        self.patch.setattr(loading, "FEWEST_TO_REBUILD", 3)  # so that both ways to insert many are taken
+        self.open = ExitStack()
+        self.path = self.open.enter_context(new_base(self.engine))
         self.model, self.named, self.notes = Remembering(), set[str](), dict[str, str]()
 
     @initialize()
@@ -47,7 +50,7 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for store in getattr(self, "stores", ()):
             store.close()
-        self.folder.cleanup()
+        self.open.close()
         self.patch.undo()
 
     @rule(handle=handles, facts=batches)
@@ -118,6 +121,7 @@ class Machine(RuleBasedStateMachine):
     def write_while_the_other_does(self, handle: int) -> None:
         with self.stores[1 - handle]._connection.writing(), pytest.MonkeyPatch.context() as patch:
             patch.setattr(connection, "BUSY_SECONDS", 0.01)
+            patch.setattr(postgres_connection, "BUSY_SECONDS", 0.01)
             with Store.open(self.path) as third, pytest.raises(StoreError, match="being written"):
                 third.add([("a", "r", "never")])
 
@@ -134,12 +138,19 @@ class Machine(RuleBasedStateMachine):
     def sqlite_and_the_check_agree_that_it_is_sound(self) -> None:
         if hasattr(self, "stores"):
             assert self.stores[0].check() == []
-            (said,) = self.stores[1]._connection._open().execute("PRAGMA quick_check").fetchone()
-            assert said == "ok"
+            other = self.stores[1]._connection
+            if isinstance(other, connection.SqliteConnection):
+                assert other._open().execute("PRAGMA quick_check").fetchone() == ("ok",)
 
     def _name(self, facts: list[Names3]) -> None:
         self.named |= {name for fact in facts for name in fact}
 
 
+class PostgresMachine(Machine):
+    engine: Engine = "postgres"
+
+
 TestMachine = Machine.TestCase
+TestPostgresMachine = PostgresMachine.TestCase
+TestPostgresMachine.settings = examples(3, stateful_step_count=12)
 TestMachine.settings = examples(15, stateful_step_count=20)

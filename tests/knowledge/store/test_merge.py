@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,14 +10,15 @@ from hypothesis import strategies as st
 from hmem.errors import DataError
 from hmem.graph.values import Value
 from hmem.knowledge.store.store import Store
+from tests.knowledge.store.conftest import Engine, new_base
 from tests.laws import examples
 
 State = tuple[object, ...]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.create(tmp_path / "zoo.kb") as store:
+def store(engine: Engine) -> Iterator[Store]:
+    with new_base(engine) as place, Store.create(place) as store:
         store.add([("wolf", "eats", "deer"), ("wolf", "eats", "hare"), ("pup of", "r", "r")], source="book")
         store.add([("lobo", "eats", "deer"), ("lobo", "eats", "elk")], source="web", confidence=0.5, valid_from="2019")
         store.add([("lobo", "same as", "wolf"), ("cub", "child of", "lobo"), ("lobo", "bites", "lobo")], source="web")
@@ -145,11 +145,12 @@ facts = st.lists(st.tuples(names, st.sampled_from(["r", "s"]), names), min_size=
 
 
 @examples(10)
-@given(facts, st.data())
-def test_any_merge_renames_and_any_undo_restores(facts: list[tuple[str, str, str]], data: st.DataObject) -> None:
-    import tempfile
+@given(facts=facts, data=st.data())
+def test_any_merge_renames_and_any_undo_restores(
+    engine: Engine, facts: list[tuple[str, str, str]], data: st.DataObject
+) -> None:
 
-    with tempfile.TemporaryDirectory() as folder, Store.create(Path(folder) / "a.kb") as store:
+    with new_base(engine) as place, Store.create(place) as store:
         store.add(facts)
         there = store.entity_names()
         if len(there) < 2:

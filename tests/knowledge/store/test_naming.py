@@ -1,5 +1,6 @@
 """Labels, aliases, kinds and descriptions: kept with their history, and found in the order that is promised."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from hmem.errors import AmbiguousNameError, DataError, UnknownNameError
 from hmem.graph.descriptions import Description, Labels
 from hmem.knowledge.store.store import Store
+from tests.knowledge.store.conftest import Engine, new_base
 from tests.knowledge.stores import finish, start
 
 FACTS = [("Q1", "P1", "Q2"), ("Q3", "P1", "Q2"), ("Mercury", "P1", "Q1")]
@@ -15,10 +17,10 @@ EATS = Description(id="P1", label="eats", inverse="is eaten by")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = Store.create(tmp_path / "a.kb")
-    made.add(FACTS)
-    return made
+def store(engine: Engine) -> Iterator[Store]:
+    with new_base(engine) as place, Store.create(place) as made:
+        made.add(FACTS)
+        yield made
 
 
 def test_what_is_said_is_kept(store: Store) -> None:

@@ -1,22 +1,22 @@
 """What was asserted and what was inferred: each becomes the other in one moment, and the history has it all."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from hmem.errors import DataError, UnknownNameError
 from hmem.graph.triples import PARTS
-from hmem.knowledge.store import bulk
 from hmem.knowledge.store.evidence import Evidence
+from hmem.knowledge.store.sqlite import loading
 from hmem.knowledge.store.store import Store
+from tests.knowledge.store.conftest import Engine, new_base
 from tests.knowledge.stores import DOG, PAW, WOLF, by_name
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.create(tmp_path / "zoo.kb") as made:
+def store(engine: Engine) -> Iterator[Store]:
+    with new_base(engine) as place, Store.create(place) as made:
         yield made
 
 
@@ -42,8 +42,8 @@ def test_asserting_an_inferred_fact_makes_it_asserted_in_one_moment(
     store: Store, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "many anew":
-        monkeypatch.setattr(bulk, "FEWEST_TO_REBUILD", 0)
-        monkeypatch.setattr(bulk, "SHARE_TO_REBUILD", 0)
+        monkeypatch.setattr(loading, "FEWEST_TO_REBUILD", 0)
+        monkeypatch.setattr(loading, "SHARE_TO_REBUILD", 0)
     store.add([DOG])
     infer(store, WOLF, PAW)
     if way == "few":

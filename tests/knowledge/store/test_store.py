@@ -1,6 +1,5 @@
 """Facts stored and read back are equal for any text, and the file remembers every moment of its life."""
 
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from hmem.graph.triples import Triples
 from hmem.knowledge.store import store as module
 from hmem.knowledge.store.records import Names3, StoredFact
 from hmem.knowledge.store.store import Store
+from tests.knowledge.store.conftest import Engine, new_base
 from tests.knowledge.stores import DOG, PAW, WOLF, Remembering, by_name, hasty
 from tests.laws import examples
 
@@ -26,8 +26,8 @@ writes = st.lists(st.tuples(st.sampled_from(["add", "bulk", "remove"]), st.lists
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.create(tmp_path / "zoo.kb") as store:
+def store(engine: Engine) -> Iterator[Store]:
+    with new_base(engine) as place, Store.create(place) as store:
         yield store
 
 
@@ -112,14 +112,13 @@ def test_a_refused_fact_leaves_the_others_out_too(store: Store) -> None:
     assert store.moment == 0
 
 
-@given(st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=5, unique=True))
+@given(facts=st.lists(st.tuples(texts, texts, texts), min_size=1, max_size=5, unique=True))
 @examples(15)
 @example([("'", '"', "\\"), ("a\tb", "c\nd", "\r\n"), ("\N{WOLF FACE}", "e\u0301", "\u00e9"), (" ", "  ", "\ufeff")])
 @example([("x" * 10_000, "\N{WOLF FACE}" * 10_000, "\n" * 10_000)])
 @example([("\ufffe", "\U0010ffff", "\ud7ff"), ("a", "A", "\u200b"), ("%", "_", "?"), ("1", "1.0", "NULL")])
-def test_any_text_comes_back_byte_for_byte(facts: list[Names3]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "zoo.kb"
+def test_any_text_comes_back_byte_for_byte(engine: Engine, facts: list[Names3]) -> None:
+    with new_base(engine) as path:
         with Store.create(path) as store:
             assert len(store.add(facts, source=facts[0][0]).changed) == len(facts)
         with Store.open(path, read_only=True) as store:
@@ -128,11 +127,11 @@ def test_any_text_comes_back_byte_for_byte(facts: list[Names3]) -> None:
             assert [fact.names for fact in store.listing(head=facts[-1][0], tail=facts[-1][2])][-1] == facts[-1]
 
 
-@given(writes)
+@given(steps=writes)
 @examples(25)
 @example([("add", [("a", "r", "b")]), ("remove", [("a", "r", "b")]), ("add", [("a", "r", "b")])])
-def test_the_file_remembers_every_moment(steps: list[tuple[str, list[Names3]]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, hasty(), Store.create(Path(folder) / "zoo.kb") as store:
+def test_the_file_remembers_every_moment(engine: Engine, steps: list[tuple[str, list[Names3]]]) -> None:
+    with new_base(engine) as place, hasty(), Store.create(place) as store:
         store.add([(head, relation, head) for head in "abcd" for relation in "rs"])  # all names, so removal may ask
         store.remove([(head, relation, head) for head in "abcd" for relation in "rs"])
         model, listings = Remembering(), {2: list(store.listing())}
@@ -268,7 +267,9 @@ def test_counting(store: Store) -> None:
         "removed": 1,
         "moments": 2,
     }
-    assert count["bytes"] >= store.path.stat().st_size > 0
+    assert count["bytes"] > 0
+    if isinstance(store.path, Path):
+        assert count["bytes"] >= store.path.stat().st_size
 
 
 def test_compacting_keeps_everything(store: Store) -> None:
@@ -293,7 +294,7 @@ def test_a_closed_store_says_so(store: Store) -> None:
     store.close()
     store.close()
     for use in (store.triples, store.check, store.compact, lambda: store.add([WOLF]), lambda: store.version):
-        with pytest.raises(StoreError, match=r"zoo\.kb is closed; open it again"):
+        with pytest.raises(StoreError, match=r"zoo.* is closed; open it again"):
             use()
 
 

@@ -1,6 +1,6 @@
 """Values: kept exactly, with their history, and listed as of any moment."""
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hmem.graph.descriptions import Description
 from hmem.graph.values import Value
 from hmem.knowledge.store import describe, value_rows
 from hmem.knowledge.store.store import Store
+from tests.knowledge.store.conftest import Engine, new_base
 from tests.knowledge.stores import hasty
 from tests.laws import examples
 
@@ -20,10 +21,10 @@ NAMES = [Value(text="loup", datatype="rdf:langString", language="fr"), Value.of(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = Store.create(tmp_path / "a.kb")
-    made.add(FACTS)
-    return made
+def store(engine: Engine) -> Iterator[Store]:
+    with new_base(engine) as place, Store.create(place) as made:
+        made.add(FACTS)
+        yield made
 
 
 def said(store: Store, as_of: int | None = None) -> set[tuple[str, str, Value]]:
@@ -117,10 +118,8 @@ STEPS = st.lists(st.tuples(st.sampled_from(["Q1", "Q2"]), st.sampled_from("pq"),
 
 @given(steps=STEPS)
 @examples(10)
-def test_every_moment_is_remembered(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, list[Value]]]
-) -> None:
-    with hasty(), Store.create(tmp_path_factory.mktemp("values") / "a.kb") as store:
+def test_every_moment_is_remembered(engine: Engine, steps: list[tuple[str, str, list[Value]]]) -> None:
+    with hasty(), new_base(engine) as place, Store.create(place) as store:
         store.add(FACTS)
         now: set[tuple[str, str, Value]] = set()
         moments = {1: now}

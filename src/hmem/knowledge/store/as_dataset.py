@@ -5,14 +5,13 @@ asked for again whatever has come since.
 """
 
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from hmem.errors import Hint, StoreError
+from hmem.errors import Hint, Place, StoreError
 from hmem.graph.dataset import WHY_NONE, Dataset, load_tables
 from hmem.graph.descriptions import Told
 from hmem.graph.fact_keys import FactKeys, fact_keys
@@ -20,29 +19,22 @@ from hmem.graph.readers.read import read_table
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.registry import load_dataset
 from hmem.knowledge.store.evidence import Evidence
+from hmem.knowledge.store.places import Address, At, split_moment
 from hmem.knowledge.store.store import Store
 from hmem.sqlite_files import is_database
 
 
 def is_knowledge_base(data: str) -> bool:
-    """Whether `data` names a file that only a knowledge base can be."""
-    return is_database(split_moment(data)[0])
-
-
-def split_moment(data: str) -> tuple[Path, int | None]:
-    """`zoo.kb@17` is `zoo.kb` and 17; a file of that very name comes first."""
-    whole = Path(data).expanduser()
-    found = re.fullmatch(r"(.+)@(\d+)", data)
-    if found is None or whole.exists():
-        return whole, None
-    return Path(found[1]).expanduser(), int(found[2])
+    """Whether `data` names what only a knowledge base can be: a file, or an address."""
+    return _is_base(split_moment(data)[0])
 
 
 def named_dataset(facts: object) -> object:
     """The dataset, if `facts` are the name of one or a folder; anything else as it is."""
-    if not isinstance(facts, str | os.PathLike) or split_moment(os.fspath(facts))[0].is_file():
+    if not isinstance(facts, str | os.PathLike):
         return facts
-    return load_dataset(facts)
+    place = split_moment(facts)[0]
+    return facts if _is_base(place) or Path(facts).expanduser().is_file() else load_dataset(facts)
 
 
 def table_of(facts: object, **options: object) -> pa.Table:
@@ -51,12 +43,12 @@ def table_of(facts: object, **options: object) -> pa.Table:
     Of a dataset or a folder with splits those that a model may see: its train and observed facts. What qualifies them
     stands in more columns. `options` say how to read a file, as in `read_table`.
     """
-    if isinstance(facts, str | os.PathLike):
-        path, moment = split_moment(os.fspath(facts))
-        if not options and is_database(path):
-            with Store.open(path, read_only=True) as store:
+    if isinstance(facts, str | os.PathLike | Address):
+        place, moment = split_moment(facts)
+        if not options and _is_base(place):
+            with Store.open(place, read_only=True) as store:
                 return store.table(moment, qualified=True)
-        facts = path if path.is_file() else load_dataset(facts, **options)  # type: ignore[arg-type]
+        facts = place if isinstance(place, Path) and place.is_file() else load_dataset(facts, **options)  # type: ignore[arg-type]
     if isinstance(facts, Dataset):
         names = facts.vocab.entities.to_arrow(), facts.vocab.relations.to_arrow()
         parts = {"train": facts.train, **({} if facts.observed is None else {"observed": facts.observed})}
@@ -69,13 +61,19 @@ def table_of(facts: object, **options: object) -> pa.Table:
 
 def told_by(facts: object) -> Told:
     """What a knowledge base says besides its facts, if `facts` names one: labels of now, values of the same moment."""
-    if not isinstance(facts, str | os.PathLike) or not is_knowledge_base(os.fspath(facts)):
+    if not isinstance(facts, str | os.PathLike | Address):
         return Told([], [])
-    path, moment = split_moment(os.fspath(facts))
-    with Store.open(path, read_only=True) as store:
+    place, moment = split_moment(facts)
+    if not _is_base(place):
+        return Told([], [])
+    with Store.open(place, read_only=True) as store:
         described = [*store.naming.every("entity"), *store.naming.every("relation")]
         values = [(each.entity, each.property, each.as_value()) for each in store.values.listing(as_of=moment)]
     return Told(described, values)
+
+
+def _is_base(place: Place) -> bool:
+    return isinstance(place, Address) or (isinstance(place, Path) and is_database(place))
 
 
 def _qualified(table: pa.Table, qualifiers: pa.Table | None) -> pa.Table:
@@ -86,14 +84,19 @@ def _qualified(table: pa.Table, qualifiers: pa.Table | None) -> pa.Table:
     return table
 
 
-def dataset_of(data: str, *, trained: FactKeys | None = None, valid: FactKeys | None = None) -> Dataset:
+def dataset_of(
+    data: At, *, moment: int | None = None, trained: FactKeys | None = None, valid: FactKeys | None = None
+) -> Dataset:
     """The facts of a knowledge base, some of them kept out of training to validate with, as of any file of facts.
+
+    They are those of a moment, or of now.
 
     None of them is one that was `trained` on before; or they are those with the keys `valid`.
     """
-    path, moment = split_moment(data)
+    path, named = (data, None) if moment is not None else split_moment(data)
     with Store.open(path, read_only=True) as store:
-        table = store.table(moment, evidence=Evidence())
+        table = store.table(named if moment is None else moment, evidence=Evidence())
+        path = store.path
     if table.num_rows == 0:
         hint = Hint(text="add some with", command=f"hmem facts import {path} FILE", call="kb.add(head, relation, tail)")
         raise StoreError("{path} holds no facts to learn from", path=path, hint=hint)

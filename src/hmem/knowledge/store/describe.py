@@ -3,11 +3,11 @@
 Every function here is called inside one writing transaction: it does all of its work or none.
 """
 
-import sqlite3
 from collections.abc import Sequence
 
 from hmem.graph.descriptions import Description, fold
-from hmem.knowledge.store.read import Kind, find_id
+from hmem.knowledge.store.database import Database, Kind
+from hmem.knowledge.store.read import find_id
 from hmem.knowledge.store.texts import FOUND_BY
 from hmem.knowledge.store.validation import check_name
 from hmem.knowledge.store.write import Write
@@ -72,7 +72,7 @@ def tell_all(write: Write, rows: Sequence[Description]) -> tuple[int, list[str]]
 class Numbers:
     """The numbers of ids, looked up one by one or all at once."""
 
-    def __init__(self, db: sqlite3.Connection, kind: Kind, *, many: bool) -> None:
+    def __init__(self, db: Database, kind: Kind, *, many: bool) -> None:
         self._db, self._kind = db, kind
         self._all = dict(db.execute(f"SELECT name, id FROM {kind}").fetchall()) if many else None
 

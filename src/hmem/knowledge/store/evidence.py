@@ -25,4 +25,4 @@ class Evidence:
 def held(at: Stretch) -> str:
     """The condition that a fact held on one of these days."""
     first, last = to_number(at.first), to_number(at.last)
-    return f"ifnull(fact.valid_from, {last}) <= {last} AND ifnull(fact.valid_until, {first}) >= {first}"
+    return f"coalesce(fact.valid_from, {last}) <= {last} AND coalesce(fact.valid_until, {first}) >= {first}"

@@ -1,14 +1,13 @@
 """Facts with their history: source and time of what was added, and of what was removed."""
 
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hmem.graph.days import Stretch
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples
+from hmem.knowledge.store.database import ALL, Connection, Database
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.evidence import held
 from hmem.knowledge.store.read import last_fact
@@ -21,14 +20,14 @@ PAGE = 4096
 # CROSS JOIN keeps SQLite to this order: the facts first, then their names and moments by number.
 SELECT = """
     SELECT fact.id, h.name, r.name, t.name, a.at, a.source, QUALIFIERS, x.at, x.source
-    FROM fact CROSS JOIN entity AS h ON h.id = fact.head CROSS JOIN relation AS r ON r.id = fact.relation
-    CROSS JOIN entity AS t ON t.id = fact.tail CROSS JOIN moment AS a ON a.id = fact.added
+    FROM fact CROSS JOIN entity AS h CROSS JOIN relation AS r CROSS JOIN entity AS t CROSS JOIN moment AS a
     LEFT JOIN moment AS x ON x.id = fact.removed
+    WHERE h.id = fact.head AND r.id = fact.relation AND t.id = fact.tail AND a.id = fact.added
 """.replace("QUALIFIERS", ", ".join(f"fact.{name}" for name in QUALIFIERS))
-LATEST_FIRST = "ORDER BY ifnull(fact.removed, fact.added) DESC, fact.id DESC"
+LATEST_FIRST = "ORDER BY coalesce(fact.removed, fact.added) DESC, fact.id DESC"
 LAST_TO_COME_OR_GO = """
-    SELECT id FROM (SELECT id FROM fact ORDER BY id DESC LIMIT ?)
-    UNION SELECT id FROM (SELECT id FROM fact WHERE removed IS NOT NULL ORDER BY removed DESC, id DESC LIMIT ?)
+    SELECT id FROM (SELECT id FROM fact ORDER BY id DESC LIMIT ?) AS came
+    UNION SELECT id FROM (SELECT id FROM fact WHERE removed IS NOT NULL ORDER BY removed DESC, id DESC LIMIT ?) AS went
 """
 FactRow = tuple[Any, ...]  # of the columns above
 
@@ -44,7 +43,7 @@ class Pattern:
     inferred: bool | None = None  # by a model, or asserted; None for both
 
     @classmethod
-    def find(cls, db: sqlite3.Connection, head: str | None, relation: str | None, tail: str | None) -> "Pattern":
+    def find(cls, db: Database, head: str | None, relation: str | None, tail: str | None) -> "Pattern":
         """The same by id, label or alias; a name that is not in the file is an UnknownNameError."""
         return cls(
             None if head is None else id_of(db, "entity", check_name("head", head)),
@@ -71,53 +70,52 @@ class Listing:
     the pages fit together whatever is written meanwhile.
     """
 
-    reading: Callable[[], AbstractContextManager[sqlite3.Connection]]
+    connection: Connection
     pattern: Pattern
     moment: int
     newest_first: bool
 
     def read(self, limit: int | None, offset: int) -> Iterator[StoredFact]:
-        with self.reading() as db:
-            highest = last_fact(db, self.moment)
+        highest = self.connection.read(last_fact, self.moment)
         after = highest + 1 if self.newest_first else 0
         left = highest if limit is None else limit
         while left > 0:
-            with self.reading() as db:
-                rows = self._page(db, highest, after, min(left, PAGE), offset)
-                facts = [_as_current(row) for row in rows]
+            facts, last = self.connection.read(self._page, highest, after, min(left, PAGE), offset)
             yield from facts
-            if len(rows) < PAGE:
+            if len(facts) < PAGE:
                 return
-            after, left, offset = rows[-1][0], left - len(rows), 0
+            after, left, offset = last, left - len(facts), 0
 
-    def _page(self, db: sqlite3.Connection, highest: int, after: int, limit: int, offset: int) -> list[FactRow]:
+    def _page(self, db: Database, highest: int, after: int, limit: int, offset: int) -> tuple[list[StoredFact], int]:
+        """Some facts behind one, and the number of the last of them."""
         conditions, values = self.pattern.conditions()
         number = "fact.id" if self.pattern.head is None else "+fact.id"  # the plus keeps SQLite to the index by head
         conditions.append(f"{number} <= ? AND (fact.removed IS NULL OR fact.removed > ?)")
         conditions.append(f"{number} {'<' if self.newest_first else '>'} ?")
         order = "DESC" if self.newest_first else "ASC"
-        return db.execute(
-            f"{SELECT} WHERE {' AND '.join(conditions)} ORDER BY fact.id {order} LIMIT ? OFFSET ?",
+        rows = db.execute(
+            f"{SELECT} AND {' AND '.join(conditions)} ORDER BY fact.id {order} LIMIT ? OFFSET ?",
             (*values, highest, self.moment, after, limit, offset),
         ).fetchall()
+        return [_as_current(row) for row in rows], rows[-1][0] if rows else after
 
 
-def history(db: sqlite3.Connection, pattern: Pattern, limit: int | None) -> list[StoredFact]:
+def history(db: Database, pattern: Pattern, limit: int | None) -> list[StoredFact]:
     """All that ever happened to the facts of a pattern, the latest first."""
     conditions, values = pattern.conditions()
-    most = -1 if limit is None else limit
+    most = ALL if limit is None else limit
     if conditions or limit is None:
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         latest = f"SELECT id FROM fact {where} {LATEST_FIRST} LIMIT ?"  # names are looked up for these only
     else:  # they are among the last that came and the last that went, which need no search
         latest, values = LAST_TO_COME_OR_GO, [limit]
-    rows = db.execute(f"{SELECT} WHERE fact.id IN ({latest}) {LATEST_FIRST} LIMIT ?", (*values, most, most))
+    rows = db.execute(f"{SELECT} AND fact.id IN ({latest}) {LATEST_FIRST} LIMIT ?", (*values, most, most))
     return [_as_stored(row) for row in rows]
 
 
-def details(db: sqlite3.Connection, triples: Triples) -> list[StoredFact]:
+def details(db: Database, triples: Triples) -> list[StoredFact]:
     """Current facts given by number, in that order, with source and time; those not stored are left out."""
-    asked = f"{SELECT} WHERE fact.head = ? AND fact.relation = ? AND fact.tail = ? AND fact.removed IS NULL"
+    asked = f"{SELECT} AND fact.head = ? AND fact.relation = ? AND fact.tail = ? AND fact.removed IS NULL"
     found = (db.execute(asked, triple).fetchone() for triple in triples.tolist())
     return [_as_stored(row) for row in found if row is not None]
 

@@ -3,12 +3,12 @@
 Every function here is called inside one writing transaction.
 """
 
-import sqlite3
 from dataclasses import dataclass
 
 from hmem.errors import DataError
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.values import Value
+from hmem.knowledge.store.database import ALL, Database
 from hmem.knowledge.store.describe import Telling
 from hmem.knowledge.store.read import last_moment, last_row
 from hmem.knowledge.store.records import StoredWrite, to_time
@@ -27,6 +27,7 @@ TABLES = {
     **{f"{kind}_text": (f"{kind}, field, text, folded", (kind, "field", "text")) for kind in ("entity", "relation")},
     "property_text": ("property, field, text, folded", ("property", "field", "text")),
 }
+NULLABLE = ("language", "unit")
 ONE_TEXT = "field <> 'alias'"  # of which a thing has one at a time
 
 
@@ -126,15 +127,15 @@ def _move_values(write: Write, kept: int, other: int) -> int:
     return new
 
 
-def writes(db: sqlite3.Connection, limit: int | None) -> list[StoredWrite]:
+def writes(db: Database, limit: int | None) -> list[StoredWrite]:
     """The writes, the latest first."""
     rows = db.execute(
-        "SELECT id, at, source FROM moment ORDER BY id DESC LIMIT ?", (-1 if limit is None else limit,)
+        "SELECT id, at, source FROM moment ORDER BY id DESC LIMIT ?", (ALL if limit is None else limit,)
     ).fetchall()
     return [_counted(db, number, at, source) for number, at, source in rows]
 
 
-def _counted(db: sqlite3.Connection, moment: int, at: int, source: str | None) -> StoredWrite:
+def _counted(db: Database, moment: int, at: int, source: str | None) -> StoredWrite:
     came = {table: last_row(db, table, moment) - last_row(db, table, moment - 1) for table in TABLES}
     gone = {
         table: int(db.execute(f"SELECT count(*) FROM {table} WHERE removed = ?", (moment,)).fetchone()[0])
@@ -168,13 +169,15 @@ def undo(write: Write, moment: int) -> Undone:
             continue
         at = write.moment()
         db.execute(f"UPDATE {table} SET removed = {at} WHERE id > {first} AND id <= {end} AND removed IS NULL")
-        db.execute(f"INSERT INTO {table} ({columns}, added) SELECT {columns}, {at} {gone} AND NOT {since}")
+        db.execute(f"INSERT INTO {table} ({columns}, added) SELECT {columns}, {at} {gone} AND NOT {since} ORDER BY id")
     return Undone(moment=write.last, removed=removed, restored=restored, left=left)
 
 
 def _same(table: str, columns: tuple[str, ...]) -> str:
     """When a later row stands in the way of an old one: it says the same, or what only one may say."""
-    alike = " AND ".join(f"now.{column} IS old.{column}" for column in columns)
+    alike = " AND ".join(
+        f"now.{column} {'IS NOT DISTINCT FROM' if column in NULLABLE else '='} old.{column}" for column in columns
+    )
     if not table.endswith("_text"):
         return alike
     thing, field, _ = columns

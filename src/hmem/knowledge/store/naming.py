@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+from jaxtyping import Bool
 
 from hmem.errors import DataError
 from hmem.graph.descriptions import Description, Labels, joined
 from hmem.graph.values import Said
 from hmem.knowledge.store import describe, read, texts, value_rows
-from hmem.knowledge.store.connection import Connection
-from hmem.knowledge.store.read import Kind
+from hmem.knowledge.store.database import Connection, Database, Kind
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.validation import check_name, check_source
 from hmem.knowledge.store.write import Write
@@ -45,37 +45,38 @@ class Naming:
 
         A name that nothing has is an UnknownNameError, one that several have an AmbiguousNameError.
         """
-        with self._connection.reading() as db:
-            number = texts.id_of(db, kind, check_name(kind, name))
-            return texts.description(db, kind, number).id
+        return self.description(kind, name).id
 
     def get(self, kind: Kind, name: str) -> str | None:
         """The same, and None for a name that nothing has."""
-        with self._connection.reading() as db:
+
+        def found(db: Database) -> str | None:
             number = texts.number_of(db, kind, name)
             return None if number is None else texts.description(db, kind, number).id
 
+        return self._connection.read(found)
+
     def called(self, kind: Kind) -> list[str]:
         """All labels and aliases."""
-        with self._connection.reading() as db:
-            return texts.called(db, kind)
+        return self._connection.read(texts.called, kind)
 
     # What is said
 
     def description(self, kind: Kind, name: str) -> Description:
         """All that is said of an entity or a relation, found as `find` does."""
-        with self._connection.reading() as db:
-            return texts.description(db, kind, texts.id_of(db, kind, check_name(kind, name)))
+        check_name(kind, name)
+        return self._connection.read(lambda db: texts.description(db, kind, texts.id_of(db, kind, name)))
 
     def labels(self, entities: Iterable[str] = (), relations: Iterable[str] = ()) -> Labels:
         """The labels of those that have one which differs from the id."""
-        with self._connection.reading() as db:
-            return Labels(texts.labels(db, "entity", entities), texts.labels(db, "relation", relations))
+        ids = list(entities), list(relations)
+        return self._connection.read(
+            lambda db: Labels(texts.labels(db, "entity", ids[0]), texts.labels(db, "relation", ids[1]))
+        )
 
     def called_by(self, kind: Kind, ids: Iterable[str]) -> dict[str, str]:
         """The labels alone, by id."""
-        with self._connection.reading() as db:
-            return texts.labels(db, kind, ids)
+        return self._connection.read(texts.labels, kind, list(ids))
 
     def labels_of(self, facts: Iterable[Names3]) -> Labels:
         """The labels of all that some facts name."""
@@ -85,24 +86,24 @@ class Naming:
 
     def kinds(self) -> dict[str, int]:
         """The kinds of entities, and how many there are of each, the most frequent first."""
-        with self._connection.reading() as db:
-            return texts.kinds(db)
+        return self._connection.read(texts.kinds)
 
     def kinds_of(self) -> list[tuple[int, str]]:
         """The entities that have a kind, by their number in the store, and the kind of each."""
-        with self._connection.reading() as db:
-            return texts.kinds_of(db)
+        return self._connection.read(texts.kinds_of)
 
     def of_kind(self, kind: str) -> list[str]:
         """The ids of the entities of a kind, in the order in which they came; case does not count."""
-        with self._connection.reading() as db:
-            return texts.of_kind(db, kind)
+        return self._connection.read(texts.of_kind, kind)
 
     def changed_since(self, kind: Kind, moment: int) -> dict[int, Description]:
         """What is said now of those of which it was something else at a moment, by number."""
-        with self._connection.reading() as db:
+
+        def found(db: Database) -> dict[int, Description]:
             numbers = texts.changed_since(db, kind, moment)
             return dict(zip(numbers, texts.descriptions(db, kind, numbers), strict=True))
+
+        return self._connection.read(found)
 
     def every(self, kind: Kind) -> Iterator[Description]:
         """All that is said now of each of which something is said, in the order in which they came."""
@@ -110,21 +111,27 @@ class Naming:
 
     def entities(self, as_of: datetime | int | None = None) -> Iterator[Description]:
         """The entities that have facts or values now, or at a time, or of which something is said now."""
-        with self._connection.reading() as db:
+
+        def in_use(db: Database) -> Bool[np.ndarray, " n"]:
             moment = None if as_of is None else read.moment_of(db, as_of)
             used = np.zeros(read.count(db)["entities"], dtype=bool)
             used[read.triples(db, moment)[:, [0, 2]].ravel()] = True
             used[value_rows.entities(db, moment)] = True
+            return used
+
+        used = self._connection.read(in_use)
         pages = enumerate(self._pages("entity"))
         return (each for number, each in pages if used[number : number + 1].any() or each != Description(id=each.id))
 
     def _pages(self, kind: Kind) -> Iterator[Description]:
         """Of all there are, read some at a time."""
+
+        def some(db: Database, start: int) -> list[Description]:
+            return list(texts.descriptions(db, kind, read.numbers(db, kind, start, texts.AT_ONCE)))
+
         start = 0
         while True:
-            with self._connection.reading() as db:
-                numbers = read.numbers(db, kind, start, texts.AT_ONCE)
-                found = list(texts.descriptions(db, kind, numbers))
+            found = self._connection.read(some, start)
             yield from found
             if len(found) < texts.AT_ONCE:
                 return
@@ -148,10 +155,14 @@ class Naming:
             if own not in describe.FIELDS[of]:
                 raise DataError(f"nothing is said of {'an entity' if of == 'entity' else f'a {of}'} by {field!r}")
             wanted[own] = ([value] if value else []) if isinstance(value, str) else list(value)
-        with self._connection.writing() as db:
-            number = texts.id_of(db, of, check_name(of, name))
-            telling = describe.Telling(Write(db, check_source(source)))
+        check_name(of, name)
+        check_source(source)
+
+        def changed(db: Database) -> bool:
+            number, telling = texts.id_of(db, of, name), describe.Telling(Write(db, source))
             return sum([telling.set(of, number, field, value) for field, value in wanted.items()]) > 0
+
+        return self._connection.write(changed)
 
     def describe_all(
         self, rows: Iterable[Description], *, values: Iterable[Said] = (), source: str | None = None
@@ -160,12 +171,15 @@ class Naming:
 
         What is given takes the place of what was said before, also by a property; aliases add up.
         """
-        described = joined(rows)
-        with self._connection.writing() as db:
-            write = Write(db, check_source(source))
-            stated, _ = value_rows.state(write, values)
+        described, said, source = joined(rows), list(values), check_source(source)
+
+        def done(db: Database) -> Described:
+            write = Write(db, source)
+            stated, _ = value_rows.state(write, said)
             changed, unknown = describe.tell_all(write, described)
-        unchanged = len(described) - changed - len(unknown)
-        unknown = list(dict.fromkeys([*unknown, *stated.unknown]))
-        came = stated.added + stated.removed
-        return Described(moment=write.last, changed=changed, unchanged=unchanged, unknown=unknown, values=came)
+            unchanged = len(described) - changed - len(unknown)
+            unknown = list(dict.fromkeys([*unknown, *stated.unknown]))
+            came = stated.added + stated.removed
+            return Described(moment=write.last, changed=changed, unchanged=unchanged, unknown=unknown, values=came)
+
+        return self._connection.write(done)

@@ -3,26 +3,21 @@
 Every function here is called inside one transaction, so what it reads belongs to one moment.
 """
 
-import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import chain
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
-from hmem.graph.triples import Triples, as_triples, is_among
+from hmem.graph.triples import Triples, is_among
+from hmem.knowledge.store.database import Database, Kind, Rows
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
 
-Kind = Literal["entity", "relation", "property"]
-
-ROWS_AT_ONCE = 1 << 16
 CONTAINS = """
     SELECT 1 FROM fact WHERE head = (SELECT id FROM entity WHERE name = ?)
     AND relation = (SELECT id FROM relation WHERE name = ?)
@@ -30,12 +25,12 @@ CONTAINS = """
 """
 
 
-def last_moment(db: sqlite3.Connection) -> int:
-    (last,) = db.execute("SELECT ifnull(max(id), 0) FROM moment").fetchone()
+def last_moment(db: Database) -> int:
+    (last,) = db.execute("SELECT coalesce(max(id), 0) FROM moment").fetchone()
     return int(last)
 
 
-def moment_of(db: sqlite3.Connection, as_of: datetime | int | None) -> int:
+def moment_of(db: Database, as_of: datetime | int | None) -> int:
     """The last moment up to a time; a number is a moment already, and None is now."""
     last = last_moment(db)
     if as_of is None:
@@ -46,38 +41,36 @@ def moment_of(db: sqlite3.Connection, as_of: datetime | int | None) -> int:
     return bisect_right(moments, to_microseconds(as_of), key=lambda moment: _at(db, moment))
 
 
-def names(db: sqlite3.Connection, kind: Kind, start: int = 0) -> list[str]:
+def names(db: Database, kind: Kind, start: int = 0) -> list[str]:
     found = [name for (name,) in db.execute(f"SELECT name FROM {kind} WHERE id >= ? ORDER BY id", (start,))]
     if not all(type(name) is str for name in found):
         raise damage(f"a name in the table {kind} is no text")
     return found
 
 
-def numbers(db: sqlite3.Connection, kind: Kind, start: int, limit: int) -> list[int]:
+def numbers(db: Database, kind: Kind, start: int, limit: int) -> list[int]:
     """The numbers of some names, from one on."""
     rows = db.execute(f"SELECT id FROM {kind} WHERE id >= ? ORDER BY id LIMIT ?", (start, limit))
     return [int(number) for (number,) in rows]
 
 
-def find_id(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
+def find_id(db: Database, kind: Kind, name: str) -> int | None:
     found = db.execute(f"SELECT id FROM {kind} WHERE name = ?", (name,)).fetchone()
     return None if found is None else int(found[0])
 
 
-def triples(db: sqlite3.Connection, moment: int | None = None, evidence: Evidence | None = None) -> Triples:
+def triples(db: Database, moment: int | None = None, evidence: Evidence | None = None) -> Triples:
     """The facts as of a moment, in the order in which they were added; all of them, or those that are evidence."""
-    return _fetch(_as_of(db, "head, relation, tail", moment, evidence))
+    return db.triples(*_as_of(db, "head, relation, tail", moment, evidence))
 
 
-def _as_of(db: sqlite3.Connection, columns: str, moment: int | None, evidence: Evidence | None) -> sqlite3.Cursor:
-    """Columns of the facts as of a moment, in the order in which they were added."""
+def _as_of(db: Database, columns: str, moment: int | None, evidence: Evidence | None) -> tuple[str, tuple[int, ...]]:
+    """The statement for columns of the facts as of a moment, in the order in which they were added; and its values."""
     counts = _counts(evidence)
     if moment is None:
-        return db.execute(f"SELECT {columns} FROM fact WHERE removed IS NULL{counts} ORDER BY id")
-    return db.execute(
-        f"SELECT {columns} FROM fact WHERE id <= ? AND (removed IS NULL OR removed > ?){counts} ORDER BY id",
-        (last_fact(db, moment), moment),
-    )
+        return f"SELECT {columns} FROM fact WHERE removed IS NULL{counts} ORDER BY id", ()
+    asked = f"SELECT {columns} FROM fact WHERE id <= ? AND (removed IS NULL OR removed > ?){counts} ORDER BY id"
+    return asked, (last_fact(db, moment), moment)
 
 
 def _counts(evidence: Evidence | None) -> str:
@@ -85,21 +78,19 @@ def _counts(evidence: Evidence | None) -> str:
     return "" if evidence is None else f" AND {evidence.condition()}"
 
 
-def is_qualified(db: sqlite3.Connection) -> bool:
+def is_qualified(db: Database) -> bool:
     """Whether anything qualifies any fact that ever was."""
     said = " OR ".join(f"{name} IS NOT NULL" for name in QUALIFIERS)
     return db.execute(f"SELECT 1 FROM fact WHERE {said} LIMIT 1").fetchone() is not None
 
 
-def qualifiers(
-    db: sqlite3.Connection, moment: int | None = None, evidence: Evidence | None = None
-) -> dict[str, pa.Array]:
+def qualifiers(db: Database, moment: int | None = None, evidence: Evidence | None = None) -> dict[str, pa.Array]:
     """What qualifies the facts as of a moment, a column for each that says something of any, in the order of facts."""
     found = {}
     for name, kind in QUALIFIERS.items():
         present = f"SELECT 1 FROM fact WHERE {name} IS NOT NULL LIMIT 1"
         if db.execute(present).fetchone() is not None:
-            rows = _as_of(db, name, moment, evidence)
+            rows = db.execute(*_as_of(db, name, moment, evidence))
             try:
                 values = pa.array([value for (value,) in rows], pa.int32() if kind == pa.date32() else kind)
             except pa.ArrowException:
@@ -109,12 +100,12 @@ def qualifiers(
     return found
 
 
-def contains(db: sqlite3.Connection, fact: Names3) -> bool:
+def contains(db: Database, fact: Names3) -> bool:
     """Whether the fact is there now, by name: one look into each index, also for a name that is not stored."""
     return db.execute(CONTAINS, fact).fetchone() is not None
 
 
-def inferred(db: sqlite3.Connection, facts: Iterable[Names3]) -> dict[Names3, str]:
+def inferred(db: Database, facts: Iterable[Names3]) -> dict[Names3, str]:
     """Those of some facts that a model inferred, and which model."""
     if db.execute("SELECT 1 FROM fact WHERE inferred_by IS NOT NULL LIMIT 1").fetchone() is None:
         return {}
@@ -123,7 +114,7 @@ def inferred(db: sqlite3.Connection, facts: Iterable[Names3]) -> dict[Names3, st
     return {fact: row[0] for fact, row in rows.items() if row is not None and row[0] is not None}
 
 
-def models(db: sqlite3.Connection) -> dict[str, int]:
+def models(db: Database) -> dict[str, int]:
     """The models that inferred facts, and how many of each there are now."""
     rows = db.execute(
         """SELECT inferred_by, count(*) FROM fact WHERE inferred_by IS NOT NULL AND removed IS NULL
@@ -133,7 +124,7 @@ def models(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def changes_since(
-    db: sqlite3.Connection, moment: int, num_entities: int, num_relations: int, evidence: Evidence | None = None
+    db: Database, moment: int, num_entities: int, num_relations: int, evidence: Evidence | None = None
 ) -> Changes:
     """What is different now from what was at `moment`, in all facts or in those that are evidence."""
     seen = last_fact(db, moment)
@@ -141,7 +132,7 @@ def changes_since(
     gone = (
         f"SELECT head, relation, tail FROM fact WHERE removed > ? AND id <= ?{_counts(evidence)} ORDER BY removed, id"
     )
-    removed = ended = _fetch(db.execute(gone, (moment, seen)))
+    removed = ended = db.triples(gone, (moment, seen))
     unsure, confidences = _unsure_after(db, seen, evidence)
     if len(added) and len(removed):  # removed and added again: it was there, and it is
         added, removed = added[~is_among(added, removed)], removed[~is_among(removed, added)]
@@ -157,18 +148,16 @@ def changes_since(
     )
 
 
-def triples_after(db: sqlite3.Connection, fact: int, evidence: Evidence | None = None) -> Triples:
+def triples_after(db: Database, fact: int, evidence: Evidence | None = None) -> Triples:
     """The current facts with a higher number than `fact`."""
     new = f"SELECT head, relation, tail FROM fact WHERE id > ? AND removed IS NULL{_counts(evidence)} ORDER BY id"
-    return _fetch(db.execute(new, (fact,)))
+    return db.triples(new, (fact,))
 
 
-def _unsure_after(
-    db: sqlite3.Connection, fact: int, evidence: Evidence | None
-) -> tuple[Triples, Float[np.ndarray, " n"]]:
+def _unsure_after(db: Database, fact: int, evidence: Evidence | None) -> tuple[Triples, Float[np.ndarray, " n"]]:
     """Those of the current facts with a higher number that have a confidence below 1, and this confidence."""
     which = f"FROM fact WHERE id > ? AND removed IS NULL AND confidence < 1{_counts(evidence)} ORDER BY id"
-    facts = _fetch(db.execute(f"SELECT head, relation, tail {which}", (fact,)))
+    facts = db.triples(f"SELECT head, relation, tail {which}", (fact,))
     values = [value for (value,) in db.execute(f"SELECT confidence {which}", (fact,))]
     try:
         return facts, np.array(values, dtype=np.float64)
@@ -176,23 +165,23 @@ def _unsure_after(
         raise damage("a fact has a confidence that is no number") from None
 
 
-def last_fact(db: sqlite3.Connection, moment: int | None = None) -> int:
+def last_fact(db: Database, moment: int | None = None) -> int:
     """The highest number of a fact, or of one added up to `moment`: facts are numbered as they come, so halve."""
     return last_row(db, "fact", moment)
 
 
-def last_row(db: sqlite3.Connection, table: str, moment: int | None = None) -> int:
+def last_row(db: Database, table: str, moment: int | None = None) -> int:
     """The same of any table whose rows point to the moments that added them."""
-    (last,) = db.execute(f"SELECT ifnull(max(id), 0) FROM {table}").fetchone()
+    (last,) = db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()
     if moment is None:
         return int(last)
     return bisect_right(range(1, last + 1), moment, key=lambda row: _added(db, table, row))
 
 
-def count(db: sqlite3.Connection) -> dict[str, int]:
+def count(db: Database) -> dict[str, int]:
     """How many there are of everything; without gaps in the numbering, the last number tells."""
     last = {
-        table: db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {table}").fetchone()[0]
+        table: db.execute(f"SELECT coalesce(max(id), -1) + 1 FROM {table}").fetchone()[0]
         for table in ("entity", "relation")
     }
     removed, gone = (
@@ -209,28 +198,21 @@ def count(db: sqlite3.Connection) -> dict[str, int]:
     }
 
 
-def _at(db: sqlite3.Connection, moment: int) -> int:
+def metas(db: Database) -> dict[str, str]:
+    """All notes."""
+    return {str(key): str(value) for key, value in db.execute("SELECT key, value FROM meta")}
+
+
+def _at(db: Database, moment: int) -> int:
     return _number(db.execute("SELECT at FROM moment WHERE id = ?", (moment,)))
 
 
-def _added(db: sqlite3.Connection, table: str, row: int) -> int:
+def _added(db: Database, table: str, row: int) -> int:
     return _number(db.execute(f"SELECT added FROM {table} WHERE id >= ? ORDER BY id LIMIT 1", (row,)))
 
 
-def _number(rows: sqlite3.Cursor) -> int:
+def _number(rows: Rows) -> int:
     match rows.fetchone():
         case (int(number),):
             return number
     raise damage("a moment or a fact has no number where it should have one")
-
-
-def _fetch(rows: sqlite3.Cursor) -> Triples:
-    """In pieces, since a million rows of Python integers take a hundred times the memory of their array."""
-    pieces = []
-    while some := rows.fetchmany(ROWS_AT_ONCE):
-        try:
-            flat = np.fromiter(chain.from_iterable(some), dtype=np.int32, count=3 * len(some))
-        except (TypeError, ValueError, OverflowError):
-            raise damage("a fact has something else than numbers in its row") from None
-        pieces.append(flat.reshape(-1, 3))
-    return np.concatenate(pieces) if pieces else as_triples([])

@@ -1,4 +1,6 @@
-"""The tables of a knowledge base file, and how older files become newer ones.
+"""The tables of a knowledge base, and how older ones become newer ones: in the words of SQLite.
+
+What PostgreSQL says otherwise is in `hmem.knowledge.store.postgres.schema`.
 
 Every write makes one row in `moment`: its time and its source. A fact points to the moment that added it and,
 once it is removed, to the one that removed it. Rows are never deleted, so the file is its own history, and "the facts
@@ -23,12 +25,6 @@ what a model concluded, with its probability; all others were asserted.
 Entities, relations and properties are numbered from 0, all other rows from 1, without gaps and in order of arrival.
 """
 
-import sqlite3
-from pathlib import Path
-
-from hmem.errors import StoreError
-
-APPLICATION_ID = int.from_bytes(b"hmem", "big")
 VERSION = 3
 
 # What was new in version 2, as old files are given it.
@@ -122,67 +118,8 @@ VALUE_INDEXES = {
 # INDEXES[v] are those that version v brought.
 INDEXES = {1: FACT_INDEXES, 2: TEXT_INDEXES, 3: VALUE_INDEXES}
 
-# MIGRATIONS[v] are the statements that make a file of schema v one of schema v + 1.
+# MIGRATIONS[v] are the statements that make a base of schema v one of schema v + 1.
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (*(f"ALTER TABLE fact ADD COLUMN {column}" for column in NEW_COLUMNS), *TEXT_TABLES, *TEXT_INDEXES.values()),
     2: (*VALUE_TABLES, *VALUE_INDEXES.values()),
 }
-# What makes a file of an older schema look like one of the present to a connection that only reads it: temporary
-# tables, which belong to the connection and not to the file.
-READING: dict[int, tuple[str, ...]] = {
-    1: (
-        "CREATE TEMP VIEW fact AS SELECT *, "
-        + ", ".join(f"NULL AS {column.split()[0]}" for column in NEW_COLUMNS)
-        + " FROM main.fact",
-        *(table.replace("CREATE TABLE", "CREATE TEMP TABLE") for table in TEXT_TABLES),
-    ),
-    2: tuple(table.replace("CREATE TABLE", "CREATE TEMP TABLE") for table in VALUE_TABLES),
-}
-
-
-def install(connection: sqlite3.Connection) -> None:
-    """Make an empty file a knowledge base, all at once. To be called before the write-ahead log is switched on."""
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in (*TABLES, *(index for brought in INDEXES.values() for index in brought.values())):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.execute("COMMIT")
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
-
-
-def refuse_other_files(connection: sqlite3.Connection, path: Path) -> None:
-    """A StoreError if the file is of another application or a later hmem."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application != APPLICATION_ID:
-        raise StoreError("{path} is not a knowledge base of hmem, but a file of something else", path=path)
-    version = version_of(connection)
-    if version > VERSION:
-        problem = f"{{path}} has schema {version}, this hmem knows up to {VERSION}"
-        raise StoreError(problem, path=path, found=version, expected=str(VERSION), hint="upgrade hmem to use it")
-
-
-def read_as_present(connection: sqlite3.Connection, path: Path) -> None:
-    """Let a connection that only reads see an older file as one of the present schema, with nothing in what is new."""
-    version = version_of(connection)
-    if version < VERSION and version not in READING:
-        problem = f"{{path}} has schema {version}, this hmem works with {VERSION}"
-        hint = "open it once for writing to bring it up to date"
-        raise StoreError(problem, path=path, found=version, expected=str(VERSION), hint=hint)
-    for step in range(version, VERSION):
-        for statement in READING[step]:
-            connection.execute(statement)
-
-
-def step(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a file from its schema to the next, in the transaction that is open."""
-    version = version_of(connection)
-    if version not in MIGRATIONS:
-        raise StoreError(f"{{path}} has schema {version}, which this hmem cannot bring to {VERSION}", path=path)
-    for statement in MIGRATIONS[version]:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {version + 1}")

@@ -14,37 +14,29 @@ facts), listing (facts with their history), texts and describe (names), value_ro
 records (what is handed out), errors.
 """
 
-import os
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Unpack
 
 import pyarrow as pa
 
-from hmem import sqlite_files
 from hmem.errors import StoreError
-from hmem.graph.days import Stretch, stretch
 from hmem.graph.descriptions import Told
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
-from hmem.graph.qualifiers import Day, Given, Qualifiers
+from hmem.graph.qualifiers import Given, Qualifiers
 from hmem.graph.readers.rdf_descriptions import split_facts
-from hmem.graph.readers.table import table_of_triples
-from hmem.graph.triples import PARTS, Triples
-from hmem.knowledge.store import bulk, create, describe, integrity, listing, merge, read, texts, value_rows, write
-from hmem.knowledge.store.bulk import Column, Progress
-from hmem.knowledge.store.connection import Connection, size_of
-from hmem.knowledge.store.errors import damage
-from hmem.knowledge.store.evidence import Evidence
-from hmem.knowledge.store.listing import Listing, Pattern
+from hmem.graph.triples import PARTS
+from hmem.knowledge.store import bulk, describe, engines, merge, texts, value_rows, write
+from hmem.knowledge.store.bulk import Column
+from hmem.knowledge.store.database import Database, Progress
 from hmem.knowledge.store.merge import Merged, Undone
-from hmem.knowledge.store.naming import Naming
-from hmem.knowledge.store.records import Changes, Names3, StoredFact, StoredWrite, Written
-from hmem.knowledge.store.validation import check_fact, check_facts, check_name, check_source
-from hmem.knowledge.store.values import Values
+from hmem.knowledge.store.places import At, place_of
+from hmem.knowledge.store.records import Names3, Written
+from hmem.knowledge.store.validation import check_facts, check_name, check_source
+from hmem.knowledge.store.view import View
 from hmem.knowledge.store.write import Write
 
 MANY = 10_000  # facts from which on adding them in bulk is quicker
@@ -52,7 +44,7 @@ PART = 20_000  # facts of one write of many, and what is said besides
 PAUSE = 0.12  # seconds: who waits for a write to end looks every 0.1 s whether it has
 
 
-class Store:
+class Store(View):
     """The durable facts of a knowledge base.
 
     Entities and relations are numbered from 0 in the order in which they came, and keep their numbers for good.
@@ -61,31 +53,24 @@ class Store:
     holds it for one transaction. To read while another thread writes, open a second store.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        """Use `create` or `open` instead."""
-        self._connection = connection
-        self.path = connection.path
-        self.naming = Naming(connection)
-        self.values = Values(connection)
-
     @classmethod
-    def create(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> "Store":
+    def create(cls, path: At, *, overwrite: bool = False) -> "Store":
         """A new, empty base. One that exists is replaced only with `overwrite`, and not while it is open."""
-        with create.built_beside(Path(path), overwrite=overwrite):
-            pass
+        with engines.building(place_of(path), overwrite=overwrite) as connection:
+            connection.close()
         return cls.open(path)
 
     @classmethod
     @contextmanager
-    def building(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator["Store"]:
+    def building(cls, path: At, *, overwrite: bool = False) -> Iterator["Store"]:
         """A new base to be filled in the block. It appears at `path` when the block ends, or not at all if it fails."""
-        with create.built_beside(Path(path), overwrite=overwrite) as new, cls.open(new) as store:
+        with engines.building(place_of(path), overwrite=overwrite) as connection, cls(connection) as store:
             yield store
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> "Store":
+    def open(cls, path: At, *, read_only: bool = False) -> "Store":
         """An existing base. With `read_only` it can lie where nothing can be written, such as a DVD."""
-        return cls(Connection.open(Path(path), read_only=read_only))
+        return cls(engines.connect(place_of(path), read_only=read_only))
 
     def close(self) -> None:
         self._connection.close()
@@ -98,156 +83,6 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r}{', read_only=True' if self.read_only else ''})"
-
-    @property
-    def read_only(self) -> bool:
-        return self._connection.read_only
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether it lies where nothing can be written, so that it is read as it was when it was opened."""
-        return self._connection.is_frozen
-
-    # What is there
-
-    @property
-    def moment(self) -> int:
-        """The number of the last write that changed facts, 0 in a new file."""
-        with self._connection.reading() as db:
-            return read.last_moment(db)
-
-    @property
-    def version(self) -> int:
-        """A number that changes whenever another process, or another Store, has written; cheap enough to ask always.
-
-        It may change without a write too, where the file can be read only and its log was left behind.
-        """
-        with self._connection.outside() as db:
-            return int(db.execute("PRAGMA data_version").fetchone()[0])
-
-    def entity_names(self, start: int = 0) -> list[str]:
-        with self._connection.reading() as db:
-            return read.names(db, "entity", start)
-
-    def relation_names(self, start: int = 0) -> list[str]:
-        with self._connection.reading() as db:
-            return read.names(db, "relation", start)
-
-    def count(self) -> dict[str, int]:
-        """How many facts, entities, relations, removed facts and moments there are, and how many bytes they take."""
-        with self._connection.reading() as db:
-            return {**read.count(db), "bytes": self._bytes()}
-
-    def triples(self, as_of: datetime | int | None = None, *, evidence: Evidence | None = None) -> Triples:
-        """All facts, in the order in which they were added; or those as of a time, or of a moment's number.
-
-        With `evidence` only those that speak for others.
-        """
-        with self._connection.reading() as db:
-            return read.triples(db, None if as_of is None else read.moment_of(db, as_of), evidence)
-
-    def table(
-        self, as_of: datetime | int | None = None, *, qualified: bool = False, evidence: Evidence | None = None
-    ) -> pa.Table:
-        """The same by name: a table with the columns head, relation and tail.
-
-        If `qualified`, it also has those of `hmem.graph.qualifiers` that say something of any of the facts.
-        """
-        with self._connection.reading() as db:
-            entities, relations = (pa.array(read.names(db, kind), pa.string()) for kind in ("entity", "relation"))
-            try:
-                facts = table_of_triples(self.triples(as_of, evidence=evidence), entities, relations)
-            except pa.ArrowException as error:
-                raise damage(f"a fact has a name that is not stored: {error}") from None
-            if qualified:
-                moment = None if as_of is None else read.moment_of(db, as_of)
-                for name, column in read.qualifiers(db, moment, evidence).items():
-                    facts = facts.append_column(name, column)
-            return facts
-
-    def facts(self, as_of: datetime | int | None = None) -> Iterator[tuple[Names3, dict[str, Any]]]:
-        """All facts by name, in the order in which they were added, each with what qualifies it."""
-        with self._connection.reading() as db:
-            is_qualified = read.is_qualified(db)
-        if is_qualified:
-            for each in self.listing(as_of=as_of):
-                said = {name: value for name in QUALIFIERS if (value := getattr(each, name)) is not None}
-                yield each.names, said
-            return
-        facts, entities, relations = self.triples(as_of), self.entity_names(), self.relation_names()
-        for start in range(0, len(facts), MANY):
-            for head, relation, tail in facts[start : start + MANY].tolist():
-                yield (entities[head], relations[relation], entities[tail]), {}
-
-    def changes_since(
-        self, moment: int, num_entities: int, num_relations: int, *, evidence: Evidence | None = None
-    ) -> Changes:
-        """What is different from `moment`, with the names beyond the first so many, which the caller has.
-
-        With `evidence` only facts that speak for others count.
-        """
-        with self._connection.reading() as db:
-            return read.changes_since(db, moment, num_entities, num_relations, evidence)
-
-    def contains(self, head: str, relation: str, tail: str) -> bool:
-        """Whether the fact is there now; False too if one of the names is not stored."""
-        fact = check_fact((head, relation, tail))
-        with self._connection.reading() as db:
-            return read.contains(db, fact)
-
-    def inferred(self, facts: Iterable[Names3]) -> dict[Names3, str]:
-        """Those of some facts that are stored because a model inferred them, and which model that was."""
-        with self._connection.reading() as db:
-            return read.inferred(db, facts)
-
-    def models(self) -> dict[str, int]:
-        """The models that inferred facts, and how many of each there are."""
-        with self._connection.reading() as db:
-            return read.models(db)
-
-    # Facts with their history
-
-    def listing(
-        self,
-        *,
-        head: str | None = None,
-        relation: str | None = None,
-        tail: str | None = None,
-        as_of: datetime | int | None = None,
-        at: Day | Stretch | None = None,
-        inferred: bool | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-        newest_first: bool = False,
-    ) -> Iterator[StoredFact]:
-        """The facts with these names, as the file has them now or had them `as_of` a time; those that held `at` a day.
-
-        They are those that a model inferred, those that were asserted, or both. They are read while you go through
-        them, and are those of the moment of this call, whatever is written meanwhile. A name that is not in the file
-        is an UnknownNameError.
-        """
-        with self._connection.reading() as db:
-            then = None if at is None else stretch(at)
-            pattern = replace(Pattern.find(db, head, relation, tail), at=then, inferred=inferred)
-            moment = read.moment_of(db, as_of)
-        return Listing(self._connection.reading, pattern, moment, newest_first).read(limit, offset)
-
-    def history(
-        self,
-        *,
-        head: str | None = None,
-        relation: str | None = None,
-        tail: str | None = None,
-        limit: int | None = None,
-    ) -> list[StoredFact]:
-        """All that ever happened to the facts with these names, removed ones too: what changed last comes first."""
-        with self._connection.reading() as db:
-            return listing.history(db, Pattern.find(db, head, relation, tail), limit)
-
-    def details(self, triples: Triples) -> list[StoredFact]:
-        """Current facts given by number, in that order, with source and time; those not stored are left out."""
-        with self._connection.reading() as db:
-            return listing.details(db, triples)
 
     # Changing it
 
@@ -272,8 +107,7 @@ class Store:
             return self.add_columns(*columns, source=source, **given)
         qualifiers = Qualifiers.of(len(checked), **given)
         source = check_source(source)
-        with self._connection.writing() as db:
-            return write.add(db, checked, source, qualifiers, by_label)
+        return self._connection.write(write.add, checked, source, qualifiers, by_label)
 
     def add_columns(
         self,
@@ -294,7 +128,8 @@ class Store:
         columns = bulk.check_columns(heads, relations, tails)
         qualifiers = Qualifiers.of(len(columns[0]), **given)
         source = check_source(source)
-        with self._connection.writing(trusted=True) as db:
+
+        def done(db: Database) -> Written:
             written = bulk.add_columns(db, columns, source, qualifiers, progress)
             if said is not None and any(said):
                 more = Write(db, source)
@@ -303,6 +138,8 @@ class Store:
                 entities = [*written.new_entities, *new]
                 written = replace(written, moment=more.last, values=stated.added, new_entities=entities)
             return written
+
+        return self._connection.load(done)
 
     def add_table(
         self,
@@ -359,8 +196,7 @@ class Store:
         cleared = [name for name, value in given.items() if isinstance(value, str) and value == ""]
         said = Qualifiers.of(len(checked), **{name: value for name, value in given.items() if name not in cleared})
         source = check_source(source)
-        with self._connection.writing() as db:
-            return write.revise(db, checked, source, said, cleared)
+        return self._connection.write(write.revise, checked, source, said, cleared)
 
     def withdraw(self, *, model: str | None = None, below: float | None = None, source: str | None = None) -> Written:
         """End what models inferred: all of it, that of one model, or what is less likely than `below`.
@@ -368,8 +204,7 @@ class Store:
         `model` is a name that a listing shows, or that without what stands behind its @.
         """
         source = check_source(source)
-        with self._connection.writing() as db:
-            return write.withdraw(db, source, model, below)
+        return self._connection.write(write.withdraw, source, model, below)
 
     def remove(self, facts: Iterable[Names3], *, source: str | None = None) -> Written:
         """End facts, all in one write. The file remembers them, and that `source` took them back.
@@ -378,9 +213,7 @@ class Store:
         or no longer, is merely counted.
         """
         checked = check_facts(facts)
-        source = check_source(source)
-        with self._connection.writing() as db:
-            return write.remove(db, checked, source)
+        return self._connection.write(write.remove, checked, check_source(source))
 
     def merge(self, kept: str, other: str, *, source: str | None = None) -> Merged:
         """Make one entity of two, all in one write: the facts, values and names of `other` become those of `kept`.
@@ -388,58 +221,51 @@ class Store:
         No fact is doubled, and those between the two are dropped. The label, the aliases and the id of `other` become
         aliases, by which `kept` is found; its kind and description stay where `kept` has none. `undo` turns it back.
         """
-        with self._connection.writing() as db:
-            numbers = [texts.id_of(db, "entity", check_name("entity", name)) for name in (kept, other)]
-            return merge.merge(Write(db, check_source(source or f"merge of {other}")), *numbers)
+        source = check_source(source or f"merge of {other}")
 
-    def writes(self, limit: int | None = None) -> list[StoredWrite]:
-        """The writes, the latest first, with what each changed; `undo` takes the number of one."""
-        with self._connection.reading() as db:
-            return merge.writes(db, limit)
+        def done(db: Database) -> Merged:
+            numbers = [texts.id_of(db, "entity", check_name("entity", name)) for name in (kept, other)]
+            return merge.merge(Write(db, source), *numbers)
+
+        return self._connection.write(done)
 
     def undo(self, moment: int, *, source: str | None = None) -> Undone:
         """Turn a write back, all in one write: what it brought goes, and what it took away comes again.
 
         What a later write has changed stays as it is, and is counted.
         """
-        with self._connection.writing() as db:
-            return merge.undo(Write(db, check_source(source or f"undo of write {moment}")), moment)
-
-    # Notes about the whole
-
-    def metas(self) -> dict[str, str]:
-        """All notes kept with the file, such as the model it uses, as of one moment."""
-        with self._connection.reading() as db:
-            return {str(key): str(value) for key, value in db.execute("SELECT key, value FROM meta")}
+        source = check_source(source or f"undo of write {moment}")
+        return self._connection.write(lambda db: merge.undo(Write(db, source), moment))
 
     def set_meta(self, **values: str | None) -> None:
         """Change notes, all in one write; None takes one away."""
         for key, value in values.items():
             if value is not None and value != "":
                 check_name(f"value of {key}", value)
-        with self._connection.writing() as db:
-            write.set_meta(db, values)
+        self._connection.write(write.set_meta, values)
 
     # Care
 
-    def refuse_itself(self, path: str | os.PathLike[str]) -> None:
-        """A StoreError if `path` is this very file: its facts are not imported into itself."""
-        if sqlite_files.file_id(Path(path)) == self._connection.file:
-            raise StoreError("{path} cannot be imported into itself: it holds all of its facts already", path=path)
+    def refuse_itself(self, path: At) -> None:
+        """A StoreError if `path` is this very base: its facts are not imported into itself."""
+        place = place_of(path)
+        place = place.expanduser() if isinstance(place, Path) else place
+        if self._connection.is_at(place):
+            raise StoreError("{path} cannot be imported into itself: it holds all of its facts already", path=place)
+
+    def when_written(self, tell: Callable[[], object]) -> Callable[[], None]:
+        """Call `tell` soon after others have written, where the engine says so, until what is returned is called."""
+        return self._connection.when_written(tell)
 
     def check(self) -> list[str]:
-        """What is wrong with the file, in words; nothing if it is sound. Reads all of it."""
-        with self._connection.outside() as db:  # a transaction could not even be ended in a file badly damaged
-            return integrity.check(db)
+        """What is wrong with the base, in words; nothing if it is sound. Reads all of it."""
+        return self._connection.check()
 
     def compact(self) -> tuple[int, int]:
-        """Rewrite the file without unused space; the history is kept. The bytes before and after."""
-        before = self._bytes()
-        self._connection.rewrite()
-        return before, self._bytes()
-
-    def _bytes(self) -> int:
-        return size_of(self.path) + size_of(self.path.with_name(self.path.name + "-wal"))
+        """Rewrite the base without unused space; the history is kept. The bytes before and after."""
+        before = self._connection.size()
+        self._connection.compact()
+        return before, self._connection.size()
 
 
 def _split(

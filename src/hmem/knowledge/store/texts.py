@@ -4,22 +4,22 @@ A name that is typed is an id, or else a label, or else an alias; only if it is 
 function here is called inside one transaction.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
 from hmem.errors import AmbiguousNameError, shown
 from hmem.graph.descriptions import Description, fold
 from hmem.graph.name_search import closest
 from hmem.graph.names import unknown_name
+from hmem.knowledge.store.database import Database, Kind
 from hmem.knowledge.store.errors import damage
-from hmem.knowledge.store.read import Kind, find_id, last_row, names
+from hmem.knowledge.store.read import find_id, last_row, names
 
 FOUND_BY = ("label", "alias")  # in the order in which they count
 MOST_CHOICES = 5  # that an error lists
 AT_ONCE = 500  # rows that one statement asks for
 
 
-def number_of(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
+def number_of(db: Database, kind: Kind, name: str) -> int | None:
     """The number of what has this name as its id, its label or an alias; None for nothing.
 
     A name that several have alike is an AmbiguousNameError. The id of an entity of which nothing is said any more is
@@ -42,7 +42,7 @@ def number_of(db: sqlite3.Connection, kind: Kind, name: str) -> int | None:
     return own
 
 
-def _is_bare(db: sqlite3.Connection, entity: int) -> bool:
+def _is_bare(db: Database, entity: int) -> bool:
     """Whether nothing at all is said of an entity at present."""
     places = (("fact", "head"), ("fact", "tail"), ("value", "entity"), ("entity_text", "entity"))
     return not any(
@@ -51,7 +51,7 @@ def _is_bare(db: sqlite3.Connection, entity: int) -> bool:
     )
 
 
-def id_of(db: sqlite3.Connection, kind: Kind, name: str) -> int:
+def id_of(db: Database, kind: Kind, name: str) -> int:
     """The number of a name, or an UnknownNameError with the closest ones."""
     found = number_of(db, kind, name)
     if found is None:
@@ -59,19 +59,19 @@ def id_of(db: sqlite3.Connection, kind: Kind, name: str) -> int:
     return found
 
 
-def called(db: sqlite3.Connection, kind: Kind) -> list[str]:
+def called(db: Database, kind: Kind) -> list[str]:
     """All labels and aliases."""
     rows = db.execute(f"SELECT text FROM {kind}_text WHERE folded IS NOT NULL AND removed IS NULL ORDER BY id")
     return list(dict.fromkeys(text for (text,) in rows))
 
 
-def description(db: sqlite3.Connection, kind: Kind, number: int) -> Description:
+def description(db: Database, kind: Kind, number: int) -> Description:
     """All that is said of one thing at present."""
     (found,) = descriptions(db, kind, [number])
     return found
 
 
-def descriptions(db: sqlite3.Connection, kind: Kind, numbers: Sequence[int]) -> Iterator[Description]:
+def descriptions(db: Database, kind: Kind, numbers: Sequence[int]) -> Iterator[Description]:
     """All that is said of some things, in the order given."""
     for start in range(0, len(numbers), AT_ONCE):
         some = numbers[start : start + AT_ONCE]
@@ -87,7 +87,7 @@ def descriptions(db: sqlite3.Connection, kind: Kind, numbers: Sequence[int]) -> 
         yield from (_described(ids, number, said[number]) for number in some)
 
 
-def labels(db: sqlite3.Connection, kind: Kind, ids: Iterable[str]) -> dict[str, str]:
+def labels(db: Database, kind: Kind, ids: Iterable[str]) -> dict[str, str]:
     """The labels of those that have one which differs from the id."""
     if db.execute(f"SELECT 1 FROM {kind}_text LIMIT 1").fetchone() is None:
         return {}
@@ -97,7 +97,7 @@ def labels(db: sqlite3.Connection, kind: Kind, ids: Iterable[str]) -> dict[str, 
     return {each: row[0] for each, row in found.items() if row is not None and row[0] != each}
 
 
-def kinds(db: sqlite3.Connection) -> dict[str, int]:
+def kinds(db: Database) -> dict[str, int]:
     """The kinds of entities, and how many there are of each, the most frequent first."""
     rows = db.execute(
         """SELECT text, count(*) FROM entity_text WHERE field = 'kind' AND removed IS NULL
@@ -106,12 +106,12 @@ def kinds(db: sqlite3.Connection) -> dict[str, int]:
     return {str(kind): int(count) for kind, count in rows}
 
 
-def kinds_of(db: sqlite3.Connection) -> list[tuple[int, str]]:
+def kinds_of(db: Database) -> list[tuple[int, str]]:
     """The entities that have a kind, by number, and the kind of each."""
     return db.execute("SELECT entity, text FROM entity_text WHERE field = 'kind' AND removed IS NULL").fetchall()
 
 
-def of_kind(db: sqlite3.Connection, kind: str) -> list[str]:
+def of_kind(db: Database, kind: str) -> list[str]:
     """The ids of the entities of a kind, in the order in which they came; case does not count."""
     rows = db.execute(
         """SELECT entity.name, text FROM entity_text JOIN entity ON entity.id = entity_text.entity
@@ -120,7 +120,7 @@ def of_kind(db: sqlite3.Connection, kind: str) -> list[str]:
     return [str(name) for name, text in rows if fold(text) == fold(kind)]
 
 
-def changed_since(db: sqlite3.Connection, kind: Kind, moment: int) -> list[int]:
+def changed_since(db: Database, kind: Kind, moment: int) -> list[int]:
     """The numbers of those of which something else is said now than at a moment."""
     seen = last_row(db, f"{kind}_text", moment)
     rows = db.execute(
@@ -138,7 +138,7 @@ def _described(ids: dict[int, str], number: int, said: dict[str, list[str]]) -> 
     return Description(id=ids[number], aliases=tuple(said.get("alias", ())), **once)
 
 
-def _ambiguous(db: sqlite3.Connection, kind: Kind, name: str, numbers: Sequence[int]) -> AmbiguousNameError:
+def _ambiguous(db: Database, kind: Kind, name: str, numbers: Sequence[int]) -> AmbiguousNameError:
     """Which of them? Each with its id and kind."""
     some = list(descriptions(db, kind, numbers[:MOST_CHOICES]))
     choices = [each.id if each.kind is None else f"{each.id} ({each.kind})" for each in some]

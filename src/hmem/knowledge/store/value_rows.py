@@ -3,12 +3,12 @@
 Every function here is called inside one transaction.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hmem.graph.values import Said, Value
+from hmem.knowledge.store.database import ALL, Database
 from hmem.knowledge.store.describe import MANY, Numbers
 from hmem.knowledge.store.errors import damage
 from hmem.knowledge.store.read import last_row
@@ -19,8 +19,9 @@ from hmem.knowledge.store.write import Numbering, Write
 # CROSS JOIN keeps SQLite to this order: the values first, then names and moments by number.
 SELECT = """
     SELECT value.id, e.name, p.name, value.text, datatype, language, unit, a.at, a.source, x.at, x.source
-    FROM value CROSS JOIN entity AS e ON e.id = value.entity CROSS JOIN property AS p ON p.id = value.property
-    CROSS JOIN moment AS a ON a.id = value.added LEFT JOIN moment AS x ON x.id = value.removed
+    FROM value CROSS JOIN entity AS e CROSS JOIN property AS p CROSS JOIN moment AS a
+    LEFT JOIN moment AS x ON x.id = value.removed
+    WHERE e.id = value.entity AND p.id = value.property AND a.id = value.added
 """
 INSERT = """
     INSERT INTO value (entity, property, text, datatype, language, unit, number, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -66,7 +67,7 @@ class Stated:
     unknown: list[str]  # ids that no fact has, which were left out
 
 
-def page(db: sqlite3.Connection, which: Which, moment: int, after: int) -> tuple[list[StoredValue], int | None]:
+def page(db: Database, which: Which, moment: int, after: int) -> tuple[list[StoredValue], int | None]:
     """Some of the values of a moment behind a row, and the last row of them; None if there are no more.
 
     Those of one entity come all at once, and by property.
@@ -77,28 +78,29 @@ def page(db: sqlite3.Connection, which: Which, moment: int, after: int) -> tuple
     end = "ORDER BY value.property, value.id" if is_whole else f"ORDER BY value.id LIMIT {PAGE}"
     if not is_whole and which.property is None:
         conditions[-1] = conditions[-1].replace("+", "")
-    rows = db.execute(f"{SELECT} WHERE {' AND '.join(conditions)} {end}", (*numbers, moment, moment, after)).fetchall()
+    rows = db.execute(f"{SELECT} AND {' AND '.join(conditions)} {end}", (*numbers, moment, moment, after)).fetchall()
     last = None if is_whole or len(rows) < PAGE else int(rows[-1][0])
     return [_stored((*row[:9], None, None)) for row in rows], last
 
 
-def history(db: sqlite3.Connection, which: Which, limit: int | None) -> list[StoredValue]:
+def history(db: Database, which: Which, limit: int | None) -> list[StoredValue]:
     """All that was ever said, what changed last first."""
     conditions, numbers = which.conditions()
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    latest = "ORDER BY ifnull(value.removed, value.added) DESC, value.id DESC LIMIT ?"
-    rows = db.execute(f"{SELECT} {where} {latest}", (*numbers, -1 if limit is None else limit))
+    where = "".join(f" AND {condition}" for condition in conditions)
+    latest = "ORDER BY coalesce(value.removed, value.added) DESC, value.id DESC LIMIT ?"
+    rows = db.execute(f"{SELECT}{where} {latest}", (*numbers, ALL if limit is None else limit))
     return [_stored(row) for row in rows]
 
 
-def properties(db: sqlite3.Connection) -> Iterator[Property]:
+def properties(db: Database) -> Iterator[Property]:
     """The properties by which something is said now, in the order in which they came."""
     rows = db.execute(
         """SELECT property.id, name, count(*), count(DISTINCT entity), count(number) FROM value
         JOIN property ON property.id = property WHERE removed IS NULL GROUP BY property.id ORDER BY property.id"""
     ).fetchall()
     for number, name, values, entities, comparable in rows:
-        often = "SELECT {0} FROM value WHERE property = ? AND removed IS NULL GROUP BY {0} ORDER BY count(*) DESC, {0}"
+        often = """SELECT {0} FROM value WHERE property = ? AND removed IS NULL
+            GROUP BY {0} ORDER BY count(*) DESC, {0} IS NOT NULL, {0}"""
         (datatype,), (unit,) = (db.execute(often.format(each), (number,)).fetchone() for each in ("datatype", "unit"))
         label = db.execute(
             "SELECT text FROM property_text WHERE property = ? AND field = 'label' AND removed IS NULL", (number,)
@@ -112,7 +114,7 @@ def properties(db: sqlite3.Connection) -> Iterator[Property]:
         yield Property(id=name, label=label and label[0], **counted, lowest=low, median=middle, highest=high)
 
 
-def entities(db: sqlite3.Connection, moment: int | None = None) -> list[int]:
+def entities(db: Database, moment: int | None = None) -> list[int]:
     """The numbers of those that have values now, or had at a moment."""
     if moment is None:
         rows = db.execute("SELECT DISTINCT entity FROM value WHERE removed IS NULL")
@@ -122,15 +124,13 @@ def entities(db: sqlite3.Connection, moment: int | None = None) -> list[int]:
     return [int(number) for (number,) in rows]
 
 
-def changed_since(db: sqlite3.Connection, moment: int) -> bool:
+def changed_since(db: Database, moment: int) -> bool:
     """Whether some value came or went after a moment."""
     came = last_row(db, "value") > last_row(db, "value", moment)
     return came or db.execute("SELECT 1 FROM value WHERE removed > ? LIMIT 1", (moment,)).fetchone() is not None
 
 
-def columns(
-    db: sqlite3.Connection, property: int | None = None
-) -> list[tuple[int, int, str, str, str | None, float | None]]:
+def columns(db: Database, property: int | None = None) -> list[tuple[int, int, str, str, str | None, float | None]]:
     """Entity, property, text, datatype, unit and number of all values of now, by property."""
     conditions, numbers = Which(property=property).conditions()
     where = " AND ".join(["removed IS NULL", *conditions])
@@ -184,7 +184,7 @@ def set_slot(
     return len(gone), len(new), len(values) - len(new)
 
 
-def present_values(db: sqlite3.Connection, slot: Slot) -> dict[Value, int]:
+def present_values(db: Database, slot: Slot) -> dict[Value, int]:
     """What a property of an entity says now, and in which rows."""
     rows = db.execute(
         """SELECT id, text, datatype, language, unit FROM value
@@ -199,7 +199,7 @@ def present_values(db: sqlite3.Connection, slot: Slot) -> dict[Value, int]:
 class _Present:
     """What is said now, looked up slot by slot, or not at all in a base without values."""
 
-    def __init__(self, db: sqlite3.Connection, *, many: bool) -> None:
+    def __init__(self, db: Database, *, many: bool) -> None:
         self._db = db
         self._is_empty = many and find_any(db) is None
 
@@ -207,7 +207,7 @@ class _Present:
         return {} if self._is_empty else present_values(self._db, slot)
 
 
-def find_any(db: sqlite3.Connection) -> int | None:
+def find_any(db: Database) -> int | None:
     found = db.execute("SELECT id FROM value LIMIT 1").fetchone()
     return None if found is None else int(found[0])
 

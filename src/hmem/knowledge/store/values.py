@@ -9,7 +9,7 @@ from datetime import datetime
 
 from hmem.graph.values import Said, Value
 from hmem.knowledge.store import read, texts, value_rows
-from hmem.knowledge.store.connection import Connection
+from hmem.knowledge.store.database import Connection, Database
 from hmem.knowledge.store.records import StoredValue
 from hmem.knowledge.store.validation import check_name, check_source, check_value
 from hmem.knowledge.store.value_rows import Property, Stated, Which
@@ -33,37 +33,30 @@ class Values:
         and its `Value`, which has the lexical form, the datatype, the language and the unit. Those of an entity are in
         the order of the properties, others in that in which they came.
         """
-        with self._connection.reading() as db:
-            which = self._which(entity, property)
-            moment = read.moment_of(db, as_of)
+        which, moment = self._connection.read(lambda db: (_which(db, entity, property), read.moment_of(db, as_of)))
         return self._pages(which, moment)
 
     def history(
         self, entity: str | None = None, property: str | None = None, *, limit: int | None = None
     ) -> list[StoredValue]:
         """All that was ever said, also what no longer is: what changed last comes first."""
-        with self._connection.reading() as db:
-            return value_rows.history(db, self._which(entity, property), limit)
+        return self._connection.read(lambda db: value_rows.history(db, _which(db, entity, property), limit))
 
     def properties(self) -> list[Property]:
         """By which properties something is said now: of how many entities, and between what."""
-        with self._connection.reading() as db:
-            return list(value_rows.properties(db))
+        return self._connection.read(lambda db: list(value_rows.properties(db)))
 
     def names(self) -> list[str]:
         """The ids of all properties, by their numbers."""
-        with self._connection.reading() as db:
-            return read.names(db, "property")
+        return self._connection.read(read.names, "property")
 
     def columns(self, property: str | None = None) -> list[tuple[int, int, str, str, str | None, float | None]]:
         """Entity and property by number, text, datatype, unit and number of the values of now, by property."""
-        with self._connection.reading() as db:
-            return value_rows.columns(db, self._which(None, property).property)
+        return self._connection.read(lambda db: value_rows.columns(db, _which(db, None, property).property))
 
     def changed_since(self, moment: int) -> bool:
         """Whether some value came or went after a moment."""
-        with self._connection.reading() as db:
-            return value_rows.changed_since(db, moment)
+        return self._connection.read(value_rows.changed_since, moment)
 
     # Saying it
 
@@ -72,37 +65,37 @@ class Values:
 
         The entity has to be there; the property is found by its id or label, or is new. False if it is so already.
         """
-        values = [check_value(each) for each in values]
-        with self._connection.writing() as db:
-            number = texts.id_of(db, "entity", check_name("entity", entity))
-            by = Numbering(db, "property", texts.number_of if values else texts.id_of).number(
-                check_name("property", property)
-            )
-            write = Write(db, check_source(source))
-            slot = number, by
-            gone, new, _ = value_rows.set_slot(
-                write, slot, list(dict.fromkeys(values)), value_rows.present_values(db, slot), keep=False
-            )
+        values = list(dict.fromkeys(check_value(each) for each in values))
+        check_name("entity", entity)
+        check_name("property", property)
+        check_source(source)
+
+        def changed(db: Database) -> bool:
+            known_by = texts.number_of if values else texts.id_of
+            slot = texts.id_of(db, "entity", entity), Numbering(db, "property", known_by).number(property)
+            present = value_rows.present_values(db, slot)
+            gone, new, _ = value_rows.set_slot(Write(db, source), slot, values, present, keep=False)
             return gone + new > 0
+
+        return self._connection.write(changed)
 
     def set_all(self, said: Iterable[Said], *, source: str | None = None, keep: bool = False) -> Stated:
         """The same for many (entity, property, value), all in one write. With `keep` besides what was said before.
 
         Names are ids. What is said of an id that is not stored is left out, and listed in the result.
         """
-        with self._connection.writing() as db:
-            return value_rows.state(Write(db, check_source(source)), said, keep=keep)[0]
-
-    def _which(self, entity: str | None, property: str | None) -> Which:
-        with self._connection.reading() as db:
-            return Which(
-                None if entity is None else texts.id_of(db, "entity", check_name("entity", entity)),
-                None if property is None else texts.id_of(db, "property", check_name("property", property)),
-            )
+        facts, source = list(said), check_source(source)
+        return self._connection.write(lambda db: value_rows.state(Write(db, source), facts, keep=keep)[0])
 
     def _pages(self, which: Which, moment: int) -> Iterator[StoredValue]:
         after: int | None = 0
         while after is not None:
-            with self._connection.reading() as db:
-                found, after = value_rows.page(db, which, moment, after)
+            found, after = self._connection.read(value_rows.page, which, moment, after)
             yield from found
+
+
+def _which(db: Database, entity: str | None, property: str | None) -> Which:
+    return Which(
+        None if entity is None else texts.id_of(db, "entity", check_name("entity", entity)),
+        None if property is None else texts.id_of(db, "property", check_name("property", property)),
+    )

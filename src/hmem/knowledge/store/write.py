@@ -3,7 +3,6 @@
 Every function here is called inside one writing transaction: it does all of its work or none.
 """
 
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 from hmem.errors import DataError
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Qualifiers
-from hmem.graph.triples import as_triples
+from hmem.graph.triples import Triples, as_triples, is_among
+from hmem.knowledge.store.database import Database, Kind
 from hmem.knowledge.store.errors import damage
-from hmem.knowledge.store.read import Kind, find_id, last_moment
+from hmem.knowledge.store.read import find_id, last_moment
 from hmem.knowledge.store.records import Names3, Written, to_date
 from hmem.knowledge.store.texts import id_of, number_of
 
@@ -23,7 +23,7 @@ INFERRED = list(QUALIFIERS).index("inferred_by")
 CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
 
 
-def new_moment(db: sqlite3.Connection, source: str | None) -> int:
+def new_moment(db: Database, source: str | None) -> int:
     """The moment of this write. Time never runs backwards, even where the clock does, so "as of" has one answer."""
     match db.execute("SELECT id, at FROM moment ORDER BY id DESC LIMIT 1").fetchone() or (0, 0):
         case (int(last), int(last_at)):
@@ -36,7 +36,7 @@ def new_moment(db: sqlite3.Connection, source: str | None) -> int:
 class Write:
     """One write, whose moment is made when the first thing changes."""
 
-    def __init__(self, db: sqlite3.Connection, source: str | None) -> None:
+    def __init__(self, db: Database, source: str | None) -> None:
         self.db, self._source = db, source
         self._moment: int | None = None
         self._before = last_moment(db)
@@ -53,7 +53,7 @@ class Write:
 
 
 def add(
-    db: sqlite3.Connection,
+    db: Database,
     facts: Sequence[Names3],
     source: str | None,
     qualifiers: Qualifiers,
@@ -87,7 +87,7 @@ def add(
 
 
 def revise(
-    db: sqlite3.Connection, facts: Sequence[Names3], source: str | None, qualifiers: Qualifiers, cleared: Sequence[str]
+    db: Database, facts: Sequence[Names3], source: str | None, qualifiers: Qualifiers, cleared: Sequence[str]
 ) -> Written:
     """Say other things of stored facts: each that changes is ended and stored anew in one moment.
 
@@ -116,7 +116,7 @@ def revise(
     return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
 
 
-def withdraw(db: sqlite3.Connection, source: str | None, model: str | None, below: float | None) -> Written:
+def withdraw(db: Database, source: str | None, model: str | None, below: float | None) -> Written:
     """End what models inferred: all of it, or that of one model, or what is less likely than `below`."""
     conditions, values = ["inferred_by IS NOT NULL AND removed IS NULL"], list[object]()
     if model is not None:
@@ -134,7 +134,7 @@ def withdraw(db: sqlite3.Connection, source: str | None, model: str | None, belo
     return Written(moment=moment, changed=as_triples([row[1:] for row in rows]), unchanged=0)
 
 
-def remove(db: sqlite3.Connection, facts: Sequence[Names3], source: str | None) -> Written:
+def remove(db: Database, facts: Sequence[Names3], source: str | None) -> Written:
     """End those facts that are there; a name that is not in the file is an UnknownNameError, and nothing is removed."""
     moment = last_moment(db)
     changed: list[tuple[int, int, int]] = []
@@ -149,21 +149,35 @@ def remove(db: sqlite3.Connection, facts: Sequence[Names3], source: str | None) 
     return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
 
 
-def set_meta(db: sqlite3.Connection, values: dict[str, str | None]) -> None:
+def superseded(db: Database, facts: Triples, qualifiers: Qualifiers) -> list[tuple[int, int, int, int]]:
+    """What a model inferred and is asserted by some facts: the number and the fact."""
+    inferred = db.execute(
+        "SELECT id, head, relation, tail FROM fact WHERE inferred_by IS NOT NULL AND removed IS NULL"
+    ).fetchall()
+    if not inferred or "inferred_by" in qualifiers.columns:
+        return []
+    asserted = is_among(as_triples([fact for _, *fact in inferred]), facts)
+    return [row for row, is_asserted in zip(inferred, asserted.tolist(), strict=True) if is_asserted]
+
+
+def set_meta(db: Database, values: dict[str, str | None]) -> None:
     for key, value in values.items():
         if value is None:
             db.execute("DELETE FROM meta WHERE key = ?", (key,))
         else:
-            db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+            set_one = (
+                "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+            )
+            db.execute(set_one, (key, value))
 
 
-Find = Callable[[sqlite3.Connection, Kind, str], int | None]
+Find = Callable[[Database, Kind, str], int | None]
 
 
 class Numbering:
     """The numbers of the names in one write, and which of them are new."""
 
-    def __init__(self, db: sqlite3.Connection, kind: Kind, find: Find = find_id) -> None:
+    def __init__(self, db: Database, kind: Kind, find: Find = find_id) -> None:
         self._db, self._kind, self._find = db, kind, find
         self._seen: dict[str, int] = {}
         self.new: list[str] = []
@@ -174,14 +188,14 @@ class Numbering:
         if number is None:
             number = self._find(self._db, self._kind, name)
             if number is None:
-                (number,) = self._db.execute(f"SELECT ifnull(max(id), -1) + 1 FROM {self._kind}").fetchone()
+                (number,) = self._db.execute(f"SELECT coalesce(max(id), -1) + 1 FROM {self._kind}").fetchone()
                 self._db.execute(f"INSERT INTO {self._kind} (id, name) VALUES (?, ?)", (number, name))
                 self.new.append(name)
             self._seen[name] = number
         return number
 
 
-def _present(db: sqlite3.Connection, fact: tuple[int, int, int]) -> tuple[Any, ...] | None:
+def _present(db: Database, fact: tuple[int, int, int]) -> tuple[Any, ...] | None:
     """The number of a current fact, the moment that added it, and its qualifiers."""
     row: tuple[Any, ...] | None = db.execute(
         f"SELECT id, added, {', '.join(QUALIFIERS)} FROM fact WHERE {CURRENT}", fact
@@ -196,5 +210,5 @@ def _refuse_backwards(said: Sequence[Any]) -> None:
         raise DataError(f"it would end on {to_date(last)}, before it begins on {to_date(first)}")
 
 
-def _is_current(db: sqlite3.Connection, fact: tuple[int, int, int]) -> bool:
+def _is_current(db: Database, fact: tuple[int, int, int]) -> bool:
     return db.execute(f"SELECT 1 FROM fact WHERE {CURRENT}", fact).fetchone() is not None

@@ -1,24 +1,35 @@
 """One SQLite file, opened safely: whole transactions, clear errors, any number of threads and processes.
 
-Two locks, taken in this order where both are held: that of a Connection, for whole transactions, and that of
+Two locks, taken in this order where both are held: that of a connection, for whole transactions, and that of
 `hmem.sqlite_files`, for an instant. The rest of the store has none. Callers with a lock of their own take it first.
 """
 
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
+import numpy as np
+
 from hmem import sqlite_files
-from hmem.errors import Hint, StoreError
-from hmem.knowledge.store.errors import damage, explained, refuse_what_is_no_store
-from hmem.knowledge.store.migrate import migrate
-from hmem.knowledge.store.schema import read_as_present, refuse_other_files
+from hmem.errors import Place, StoreError
+from hmem.graph.qualifiers import Qualifiers
+from hmem.graph.triples import Triples, as_triples
+from hmem.knowledge.store.database import Connection, Database, Kind, Progress
+from hmem.knowledge.store.errors import DamageError, damage
+from hmem.knowledge.store.read import find_id, last_moment
+from hmem.knowledge.store.sqlite import integrity
+from hmem.knowledge.store.sqlite.errors import explained, explained_damage, refuse_what_is_no_store
+from hmem.knowledge.store.sqlite.loading import insert_facts
+from hmem.knowledge.store.sqlite.migrate import migrate
+from hmem.knowledge.store.sqlite.schema import read_as_present, refuse_other_files
 
 BUSY_SECONDS = 60.0  # how long a write waits for that of another process, which may be an import of millions
 CACHE_MIB = 64
+ROWS_AT_ONCE = 1 << 16
 SETTINGS = (
     "PRAGMA synchronous = FULL",  # what has been acknowledged survives a power cut
     f"PRAGMA cache_size = -{CACHE_MIB << 10}",
@@ -27,26 +38,23 @@ SETTINGS = (
 )
 
 
-class Connection:
-    """The way to the file: `reading` and `writing` each give one transaction, seen whole by others or not at all.
+class SqliteConnection(Connection):
+    """A file, opened. Other connections read while this one writes, and see it as it was when they began."""
 
-    Other connections read while this one writes, and see the file as it was when their transaction began. Threads that
-    share a connection take turns: it owns a lock, and holds it from the beginning of a transaction to its end. The
-    thread that has it may read inside its own write. A connection does not survive a fork.
-    """
+    path: Path
 
     def __init__(self, path: Path, connection: "RegisteredConnection", *, read_only: bool, is_frozen: bool) -> None:
         self.path = path
         self.read_only = read_only
-        self.is_frozen = is_frozen  # what other processes write is not seen
+        self.is_frozen = is_frozen
         self._connection: RegisteredConnection | None = connection
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self.file = connection.registration.file
+        self._file = connection.registration.file
         self._shared = self._shared_memory()
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> "Connection":
+    def open(cls, path: Path, *, read_only: bool = False) -> "SqliteConnection":
         refuse_what_is_no_store(path)
         with translated(path):
             connection, is_frozen = _connect_to_read(path) if read_only else (connect(path, "rw"), False)
@@ -65,8 +73,7 @@ class Connection:
             self._connection = None
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Several reads that see the same moment. Inside a write of this thread, they see what it has done so far."""
+    def reading(self) -> Iterator[Database]:
         with self._lock:
             if self._open().in_transaction:
                 with translated(self.path):
@@ -76,12 +83,9 @@ class Connection:
                     yield connection
 
     @contextmanager
-    def writing(self, *, trusted: bool = False) -> Iterator[sqlite3.Connection]:
-        """One write, waiting for that of another process to end. An exception inside undoes all of it.
-
-        A trusted write vouches for its references itself, which saves SQLite four look-ups per fact.
-        """
-        self._refuse_if_read_only()
+    def writing(self, *, trusted: bool = False) -> Iterator[Database]:
+        """A trusted write saves SQLite four look-ups per fact."""
+        self.refuse_if_read_only()
         with self._lock:
             if self._open().in_transaction:
                 raise StoreError("{path} is being written by this very thread; let it finish first", path=self.path)
@@ -91,21 +95,39 @@ class Connection:
                 yield connection
             self._open()  # and what was written is where others look for it
 
-    def rewrite(self) -> None:
+    def moment(self) -> int:
+        return self.read(last_moment)
+
+    def version(self) -> int:
+        """It may change without a write too, where the file can be read only and its log was left behind."""
+        with self.outside() as connection:
+            return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def size(self) -> int:
+        return size_of(self.path) + size_of(self.path.with_name(self.path.name + "-wal"))
+
+    def check(self) -> list[str]:
+        with self.outside() as connection:  # a transaction could not even be ended in a file badly damaged
+            return integrity.check(connection)
+
+    def compact(self) -> None:
         """Fold the write-ahead log into the file, and leave out what is unused."""
-        self._refuse_if_read_only()
+        self.refuse_if_read_only()
         with self.outside() as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
+    def is_at(self, place: Place) -> bool:
+        return isinstance(place, Path) and sqlite_files.file_id(place) == self._file
+
     @contextmanager
-    def outside(self) -> Iterator[sqlite3.Connection]:
+    def outside(self) -> Iterator["RegisteredConnection"]:
         """For the few statements that stand in no transaction."""
         with self._lock, translated(self.path):
             yield self._open()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, begin: str) -> Iterator["RegisteredConnection"]:
         connection = self._open()
         with translated(self.path):
             connection.execute(begin)
@@ -117,17 +139,12 @@ class Connection:
                     connection.execute("ROLLBACK")
                 raise
 
-    def _refuse_if_read_only(self) -> None:
-        if self.read_only:
-            hint = Hint(text="open it anew to change it", option="read_only", value=False)
-            raise StoreError("{path} was opened to be read only", path=self.path, hint=hint)
-
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> "RegisteredConnection":
         if self._process != os.getpid():
             raise StoreError("{path} was opened by the process that this one was forked from", path=self.path)
         if self._connection is None:
             raise StoreError("{path} is closed; open it again", path=self.path)
-        if sqlite_files.file_id(self.path) != self.file:
+        if sqlite_files.file_id(self.path) != self._file:
             raise _moved(self.path)
         if self._shared_memory() != self._shared:
             problem = "{path}-shm, by which its users know of each other, was removed while {path} was open"
@@ -146,8 +163,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise explained(error, path, BUSY_SECONDS) from error
-    except UnicodeDecodeError as error:  # Python's module cannot read the complaint that SQLite has about a name
-        raise explained(damage(str(error)), path, BUSY_SECONDS) from error
+    except (DamageError, UnicodeDecodeError) as error:  # Python's module cannot read the complaint about a name
+        raise explained_damage(error, path) from error
 
 
 class RegisteredConnection(sqlite3.Connection):
@@ -158,6 +175,28 @@ class RegisteredConnection(sqlite3.Connection):
     def close(self) -> None:
         super().close()
         sqlite_files.release(self.registration)
+
+    def triples(self, sql: str, values: Sequence[int] = ()) -> Triples:
+        """In pieces, since a million rows of Python integers take a hundred times the memory of their array."""
+        rows, pieces = self.execute(sql, values), []
+        while some := rows.fetchmany(ROWS_AT_ONCE):
+            try:
+                flat = np.fromiter(chain.from_iterable(some), dtype=np.int32, count=3 * len(some))
+            except (TypeError, ValueError, OverflowError):
+                raise damage("a fact has something else than numbers in its row") from None
+            pieces.append(flat.reshape(-1, 3))
+        return np.concatenate(pieces) if pieces else as_triples([])
+
+    def find_ids(self, kind: Kind, names: Sequence[str]) -> list[int | None]:
+        return [find_id(self, kind, name) for name in names]
+
+    def insert_names(self, kind: Kind, first: int, names: Sequence[str]) -> None:
+        self.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(names, first))
+
+    def insert_facts(
+        self, facts: Triples, qualifiers: Qualifiers, source: str | None, progress: Progress | None
+    ) -> tuple[Triples, int]:
+        return insert_facts(self, facts, qualifiers, source, progress)
 
 
 def connect(path: Path, mode: str) -> RegisteredConnection:
@@ -170,7 +209,7 @@ def connect(path: Path, mode: str) -> RegisteredConnection:
                 uri=True,
                 timeout=BUSY_SECONDS,
                 isolation_level=None,  # transactions are begun and ended here, in plain sight
-                check_same_thread=False,  # the lock of Connection sees to it
+                check_same_thread=False,  # the lock of SqliteConnection sees to it
                 factory=RegisteredConnection,
             )
         except BaseException:

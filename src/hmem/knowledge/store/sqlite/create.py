@@ -11,9 +11,9 @@ from pathlib import Path
 
 from hmem import sqlite_files
 from hmem.errors import Hint, StoreError
-from hmem.knowledge.store.connection import BUSY_SECONDS, connect, translated
-from hmem.knowledge.store.errors import explained
-from hmem.knowledge.store.schema import APPLICATION_ID, install
+from hmem.knowledge.store.sqlite.connection import BUSY_SECONDS, connect, translated
+from hmem.knowledge.store.sqlite.errors import explained
+from hmem.knowledge.store.sqlite.schema import APPLICATION_ID, install
 
 APPLICATION_ID_AT = 68  # where the header has it
 

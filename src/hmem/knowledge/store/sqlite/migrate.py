@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hmem import sqlite_files
 from hmem.knowledge.store import schema
+from hmem.knowledge.store.sqlite.schema import step, version_of
 
 Connect = Callable[[Path, str], sqlite3.Connection]
 
@@ -20,14 +21,14 @@ def migrate(connection: sqlite3.Connection, path: Path, connect: Connect) -> Non
 
     Another process may be doing the same, so the version is looked up anew under the lock of each step.
     """
-    while schema.version_of(connection) < schema.VERSION:
+    while version_of(connection) < schema.VERSION:
         connection.execute("BEGIN IMMEDIATE")
         copy = None
         try:
-            version = schema.version_of(connection)
+            version = version_of(connection)
             if version < schema.VERSION:
                 copy = _copy(path, version, connect)
-                schema.step(connection, path)
+                step(connection, path)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
