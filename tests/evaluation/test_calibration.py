@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.errors import CheckpointError, DataError
-from hmem.evaluation import calibration, evaluate, slots
+from hmem.evaluation import evaluate, slots
 from hmem.evaluation.calibration import Calibration, calibrate, calibration_of
 from hmem.evaluation.isotonic import BINS, expected_calibration_error, isotonic
 from hmem.evaluation.outcomes import Outcomes, log_probabilities, outcomes_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.slot_sizes import most_answers, slot_sizes
 from hmem.graph.triples import as_triples
 from hmem.model.build import ModelScorer
 from hmem.model.index import FrozenIndex
@@ -222,7 +223,7 @@ def test_json_gives_back_the_same_probabilities() -> None:
 def test_the_largest_of_each_role_are_those_of_a_loop(facts: list[tuple[int, int, int]]) -> None:
     graph = Neighborhoods.build(as_triples(facts), 6, 3)
     expected = [max(len(graph.answers(entity, role)) for entity in range(6)) for role in range(6)]
-    assert calibration.most_per_role(graph).tolist() == expected
+    assert most_answers(slot_sizes(graph), graph.num_roles).tolist() == expected
 
 
 def test_it_speaks_of_entities_about_as_large_as_those_of_training() -> None:

@@ -7,9 +7,11 @@ import pytest
 
 from hmem.evaluation.isotonic import Steps
 from hmem.evaluation.joined import USUAL
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.slot_sizes import slot_sizes, usual_answers
 from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.newcomers import Newcomers, Slots, usual_number
+from hmem.knowledge.newcomers import Newcomers, Slots
 
 TEAMS = {f"team {team}": [f"skill {team} {skill}" for skill in range(8)] for team in range(5)}
 FACTS = [
@@ -83,7 +85,7 @@ def test_all_but_a_few_answers_are_left_out() -> None:
     assert hidden[:5].sum() == 3
     alone = slots.left_out(facts, np.array([0, 1]), 2, alone=True)
     assert alone.tolist()[5:] == [False, True, True, True]
-    assert usual_number(facts, 2).tolist() == [1, 1, 1, 1]
+    assert usual_answers(slot_sizes(Neighborhoods.build(facts.astype(np.int32), 10, 2)), 4).tolist() == [1, 1, 1, 1]
 
 
 def test_an_entity_is_no_answer_to_a_question_about_itself(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from hmem.evaluation.queries import queries_of
 from hmem.evaluation.slots import Counted, Slot, Slots, count, describe, fit, regression
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.slot_sizes import most_answers, slot_sizes
 
 QUESTIONS = 2000  # enough for errors of a percent, and quick
 SLOTS = 2000  # filled ones, and as many empty ones, of which validation has no answer
@@ -194,7 +195,7 @@ def calibrate(
     made = calibration_of(marks.outcomes, seed)
     is_missing = np.arange(len(marks.weights)) < marks.outcomes.leads.sum()
     slots_of_graph = fit(count(graph), marks.slots, is_missing, marks.weights, seen=marks.seen)
-    return replace(made, slots=slots_of_graph, most=most_per_role(graph))
+    return replace(made, slots=slots_of_graph, most=most_answers(slot_sizes(graph), graph.num_roles))
 
 
 def marks_of(
@@ -329,12 +330,3 @@ def lean_of(outcomes: Outcomes) -> Lean:
     if beta[1] <= LEAST_SLOPE:
         return Lean()
     return Lean(*np.round(beta[2:] / beta[1], 4).tolist())
-
-
-def most_per_role(graph: Neighborhoods) -> Int[np.ndarray, " R2"]:
-    """The most edges that any entity has in each role."""
-    edges = graph.lookup(np.arange(graph.num_entities))
-    keys, counts = np.unique(edges.owner.astype(np.int64) * graph.num_roles + edges.roles, return_counts=True)
-    most = np.zeros(graph.num_roles, dtype=np.int64)
-    np.maximum.at(most, keys % graph.num_roles, counts)
-    return most

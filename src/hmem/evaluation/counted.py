@@ -18,6 +18,7 @@ from hmem.graph.triples import mirror_role
 
 MOST_OWNERS = 20_000  # entities of a premise; one with more says little of any of them
 MOST_HAVES = 2_000  # entities that have the answer, by whose facts others are found
+FEW = 16  # times as many edges as those of some entities a graph has, if these are few
 MOST_FEATURES = 4_000  # of their facts, the most frequent
 
 Pairs = tuple[Int[np.ndarray, " pairs"], Int[np.ndarray, " pairs"]]
@@ -61,18 +62,22 @@ def best_of(own: Float[np.ndarray, " n"], other: Float[np.ndarray, " n"]) -> Flo
 
 
 def times_of(
-    graph: Neighborhoods, role: int, width: int, sure: Confidences | None
-) -> Int[np.ndarray, " W"] | Float[np.ndarray, " W"]:
-    """How many facts have each entity at this end, those that are not quite sure in part."""
-    times = graph.times(role, width)
+    graph: Neighborhoods, role: int, entities: Int[np.ndarray, " n"], sure: Confidences | None
+) -> Int[np.ndarray, " n"] | Float[np.ndarray, " n"]:
+    """How many facts have each of some entities at this end, those that are not quite sure in part."""
+    if FEW * int(graph.degrees(entities).sum()) < len(graph.roles):
+        times = graph.times_of(role, entities)
+    else:
+        times = graph.times(role, int(entities.max()) + 1)[entities]
     if not sure:
         return times
     facts, weights = sure.of_relation(role % graph.num_relations)
     absent = np.isin(facts[:, 0], list(graph.changed()))  # perhaps: it may be hidden from this question
     absent[absent] = [not graph.contains(*fact) for fact in facts[absent].tolist()]
-    lacking = np.bincount(facts[:, 0 if role < graph.num_relations else 2], (1 - weights) * ~absent, len(times))
-    less: Float[np.ndarray, " W"] = times - lacking[: len(times)]
-    return less
+    ends, less = facts[:, 0 if role < graph.num_relations else 2], (1 - weights) * ~absent
+    lacking = np.bincount(ends, less, max(int(entities.max()), int(ends.max(initial=0))) + 1)
+    left: Float[np.ndarray, " n"] = times - lacking[entities]
+    return left
 
 
 def _by_entity(

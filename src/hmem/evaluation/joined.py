@@ -149,4 +149,4 @@ def evidence(
     yield np.log(best_of(own, other) + np.float32(LEAST))
     yield np.log1p(own / np.float32(LEAST))
     yield np.log1p(other / np.float32(LEAST))
-    yield np.log(times_of(graph, role, len(scores), sure)[candidates] + np.float32(0.5))
+    yield np.log(times_of(graph, role, candidates, sure) + np.float32(0.5))

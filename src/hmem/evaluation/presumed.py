@@ -22,11 +22,12 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from hmem.evaluation.calibration import Calibration, Marks, most_per_role
+from hmem.evaluation.calibration import Calibration, Marks
 from hmem.evaluation.isotonic import isotonic
 from hmem.evaluation.outcomes import Outcomes
 from hmem.evaluation.slots import Slot, count, drawn
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.slot_sizes import most_answers, slot_sizes
 
 EXPECTED = 50.0  # first answers that the softmax is worth
 EXPECTED_OF_BOTH = 100.0  # those that the steps of filled and empty slots together are worth
@@ -52,7 +53,8 @@ def calibrate_by(parts: Sequence[Marks], graph: Neighborhoods, left_out: float, 
     weights = np.concatenate([each.weights for each in parts])
     power = float(np.log(1 - presumed) / np.log(1 - left_out))
     made = calibration_of(outcomes, left_out, presumed)
-    return replace(made, slots=drawn(count(graph), slots, is_missing, weights, power), most=most_per_role(graph))
+    most = most_answers(slot_sizes(graph), graph.num_roles)
+    return replace(made, slots=drawn(count(graph), slots, is_missing, weights, power), most=most)
 
 
 def calibration_of(outcomes: Outcomes, left_out: float, presumed: float) -> Calibration:

@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float, Int
 
 from hmem.evaluation.isotonic import Steps, isotonic
 from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.slot_sizes import SlotSizes, slot_sizes
 
 BUCKETS = 10  # of numbers of stored answers: 0, 1, 2–3, 4–7, …
 WITHHELD = 0.05  # of the facts, when filled slots are counted
@@ -154,7 +155,8 @@ class Slots:
 def count(graph: Neighborhoods, seed: int = 0) -> Counted:
     """What the facts of a graph say of its roles; rounded, as a file keeps it."""
     others, share, base = _kinds(graph, seed)
-    return Counted(np.round(_filled_odds(graph), 4), others, np.round(share, 4), np.round(base, 6))
+    odds = _filled_odds(slot_sizes(graph), graph.num_roles)
+    return Counted(np.round(odds, 4), others, np.round(share, 4), np.round(base, 6))
 
 
 def shares_of_kind(
@@ -315,15 +317,15 @@ def _share(counted: Counted, present: Bool[np.ndarray, " R2"], roles: Int[np.nda
     return share
 
 
-def _filled_odds(graph: Neighborhoods) -> Float[np.ndarray, "R2 buckets"]:
+def _filled_odds(sizes: SlotSizes, num_roles: int) -> Float[np.ndarray, "R2 buckets"]:
     """Log odds that a slot with n answers lacks another, by withholding."""
-    keys, answers = np.unique(graph.owners * graph.num_roles + graph.roles, return_counts=True)
-    role = keys % graph.num_roles
-    complete = np.zeros((graph.num_roles, BUCKETS))
-    np.add.at(complete, (role, _bucket(answers)), 1.0)
+    role, answers, times = sizes.T
+    complete = np.zeros((num_roles, BUCKETS))
+    np.add.at(complete, (role, _bucket(answers)), times)
     lacking = np.zeros_like(complete)
     several = answers > 1
-    np.add.at(lacking, (role[several], _bucket(answers[several] - 1)), WITHHELD * answers[several])
+    withheld = WITHHELD * (answers * times)[several]
+    np.add.at(lacking, (role[several], _bucket(answers[several] - 1)), withheld)
     average = lacking.sum(0) + 0.5
     average = average / (average + complete.sum(0) + 0.5)
     share = (lacking + PRIOR * average) / (lacking + complete + PRIOR)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from hmem.graph.triples import Triples
+from hmem.graph.triples import Triples, mirror_role
 
 FILLER_BITS = 32  # an edge of one entity is packed as role << 32 | filler
 KEY_BITS = 63  # of a signed integer
@@ -187,15 +187,23 @@ class Neighborhoods:
 
     def lookup(self, entities: Int[np.ndarray, " B"]) -> FlatEdges:
         """The edges of several entities, without padding."""
-        touched = self.is_changed and any(e in self._added or e in self._removed for e in entities.tolist())
+        end = len(self.offsets) - 1  # an entity that came later has an empty row there
         counts = self.degrees(entities)
-        if touched or (len(entities) and int(entities.max()) >= len(self.offsets) - 1):
-            owner = np.repeat(np.arange(len(entities)), counts)
-            pieces = [self.edges_of(entity) for entity in entities.tolist()]
-            roles = np.concatenate([roles for roles, _ in pieces])
-            return FlatEdges(owner, roles, np.concatenate([fillers for _, fillers in pieces]))
-        owner, position = expand(self.offsets[entities], counts)
-        return FlatEdges(owner, self.roles[position], self.fillers[position])
+        apart = entities >= end
+        if self.is_changed:
+            apart = apart | np.array([e in self._added or e in self._removed for e in entities.tolist()], dtype=bool)
+        if not apart.any():
+            owner, position = expand(self.offsets[entities], counts)
+            return FlatEdges(owner, self.roles[position], self.fillers[position])
+        owner = np.repeat(np.arange(len(entities)), counts)
+        roles, fillers = np.empty(len(owner), dtype=self.roles.dtype), np.empty(len(owner), dtype=np.int32)
+        is_apart = apart[owner]
+        _, position = expand(self.offsets[np.minimum(entities, end)][~apart], counts[~apart])
+        roles[~is_apart], fillers[~is_apart] = self.roles[position], self.fillers[position]
+        pieces = [self.edges_of(entity) for entity in entities[apart].tolist()]
+        roles[is_apart] = np.concatenate([some for some, _ in pieces])
+        fillers[is_apart] = np.concatenate([some for _, some in pieces])
+        return FlatEdges(owner, roles, fillers)
 
     def fillers_by_role(self) -> list[Int[np.ndarray, " _"]]:
         """The fillers of each role in the base, once for each of their edges."""
@@ -216,6 +224,12 @@ class Neighborhoods:
                     if edge >> FILLER_BITS == role:
                         counts[edge & (2**FILLER_BITS - 1)] += change
         return counts[:width]
+
+    def times_of(self, role: int, entities: Int[np.ndarray, " B"]) -> Int[np.ndarray, " B"]:
+        """The same of a few entities, by their own edges."""
+        edges = self.lookup(entities)
+        back = int(mirror_role(np.array(role), self.num_relations))
+        return np.bincount(edges.owner[edges.roles == back], minlength=len(entities))
 
     def to_triples(self) -> Triples:
         """The facts, sorted by head, relation, tail."""

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 
 from hmem.errors import ConfigError, DataError
 from hmem.graph.dataset import Dataset
@@ -20,6 +21,7 @@ from hmem.graph.descriptions import Description
 from hmem.graph.qualifiers import Day, Given
 from hmem.knowledge import whole_graph
 from hmem.knowledge.audit import SAMPLE, Suspects, Watch
+from hmem.knowledge.base_index import keep_index, make_index, remove_index
 from hmem.knowledge.contents import Contents, numbered, told_of
 from hmem.knowledge.explanation import Reasons
 from hmem.knowledge.model_link import ModelLink, attach
@@ -34,7 +36,7 @@ from hmem.knowledge.session import Session, whole
 from hmem.knowledge.sessions import Sessions
 from hmem.knowledge.store.as_dataset import named_dataset, table_of, told_by
 from hmem.knowledge.store.evidence import Evidence
-from hmem.knowledge.store.places import At
+from hmem.knowledge.store.places import At, place_of
 from hmem.knowledge.store.records import Names3, Written
 from hmem.knowledge.store.store import Store
 from hmem.knowledge.store.validation import check_facts
@@ -83,6 +85,8 @@ class KnowledgeBase(Contents):
         folder = None if model is None else model_folder(model)
         if folder is not None:
             load(folder)  # says what is wrong with a folder that cannot be used
+        if overwrite:
+            remove_index(place_of(path))
         with Store.building(path, overwrite=overwrite) as store:
             if table is not None:
                 store.add_table(table, source=source, values=values, besides=told_by(facts))
@@ -90,7 +94,9 @@ class KnowledgeBase(Contents):
                 store.naming.describe_all(told.descriptions, values=told.values, source=source)
             if folder is not None:
                 attach(store, folder)
-        return cls.open(path, device=device)
+        base = cls.open(path, device=device)
+        keep_index(base.store)
+        return base
 
     @classmethod
     def open(
@@ -137,6 +143,13 @@ class KnowledgeBase(Contents):
         model that comes with hmem, which answers where no other is attached.
         """
         self._sessions.use_model(model_folder(folder), trained_until)
+
+    def index(self) -> Path:
+        """Write the graph of now into a folder beside the base, from which it is opened at once; where that is.
+
+        A large base that can be written to does so by itself where it has none, or when very much has changed.
+        """
+        return make_index(self.store).graph.path
 
     @property
     def model(self) -> Model:

@@ -22,12 +22,14 @@ from hmem.graph.confidences import Confidences, weighed
 from hmem.graph.names import Names, Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, is_among
+from hmem.knowledge.base_index import BaseIndex, keep_index
 from hmem.knowledge.live_values import LiveValues
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.records import Changes
 from hmem.knowledge.store.store import Store
 
 BLOCK = 1024  # rows are made ready for so many unseen entities at a time
+SHARE_ONE_BY_ONE = 50  # one in so many facts is changed one by one all the same
 MOST_ONE_BY_ONE = 50_000  # changes at once; beyond, indexing all facts anew is quicker and gives the same
 
 
@@ -38,6 +40,13 @@ class Numbering:
         self.names = Names(trained.kind, list(trained))
         self.num_trained = len(trained)
         self.of_store: Int[np.ndarray, " n"] = np.empty(0, dtype=np.int32)
+
+    @classmethod
+    def of_index(cls, names: Names) -> "Numbering":
+        """The names of a store in its own order, which a model without names takes."""
+        made = cls(Names(names.kind))
+        made.names, made.of_store = names, np.arange(len(names), dtype=np.int32)
+        return made
 
     def extend(self, names: list[str]) -> None:
         """Take in the next names of the store."""
@@ -55,6 +64,7 @@ class LiveGraph:
     moment: int  # of the last write that has been applied
     confidences: Confidences  # of the facts that are not quite sure
     loops: Counter[int]  # how many facts of each relation have the same entity at both ends
+    index: BaseIndex | None  # that the graph was opened from
     touched: set[int] | None  # the entities whose facts have changed since this was emptied; None for all entities
     _last: int  # the highest number of an entity that has facts
 
@@ -70,10 +80,8 @@ class LiveGraph:
         assert takes_new_relations or not takes_values, "a property is a new relation to a model"
         self.takes_values = takes_values
         self.store, self.takes_new_relations, self.evidence = store, takes_new_relations, evidence
-        self.entities = Numbering(trained.entities)
-        self._trained_relations = trained.relations
-        self.relations = Numbering(trained.relations)
-        self.values = LiveValues(store, self.entities.names, self.relations.names)
+        self._trained = trained
+        self._number(Numbering(trained.entities), Numbering(trained.relations))
         self.num_trained = self.entities.num_trained  # E, how many entities the model has a vector for
         self.num_relations = self.relations.num_trained  # R, how many relations the model can use
         self._load()
@@ -92,7 +100,7 @@ class LiveGraph:
         has_other_values = self.takes_values and self.store.values.changed_since(self.moment)
         changes = self.store.changes_since(self.moment, *seen, evidence=self.evidence)
         is_new_relation = self.takes_new_relations and len(changes.relations) > 0  # which changes every role's number
-        if is_new_relation or len(changes.added) + len(changes.removed) > MOST_ONE_BY_ONE:
+        if is_new_relation or len(changes.added) + len(changes.removed) > self._most_one_by_one:
             self._load()
             return
         self._extend(changes)
@@ -153,11 +161,55 @@ class LiveGraph:
         finally:
             self._add(head, relation, tail)
 
+    def _number(self, entities: Numbering, relations: Numbering) -> None:
+        self.entities, self.relations = entities, relations
+        self.values = LiveValues(self.store, entities.names, relations.names)
+
     def _load(self) -> None:
-        """Everything at once, as of one moment."""
+        """Everything at once, as of one moment: from an index and what came since, or all facts."""
+        has_own_names = self.num_trained > 0 or not self.takes_new_relations  # which are numbered otherwise
+        if not has_own_names and self.evidence == Evidence():
+            for find in (BaseIndex.of, keep_index):
+                if self._load_from(find(self.store)):
+                    return
+        self._load_all()
+
+    def _load_from(self, index: BaseIndex | None) -> bool:
+        """Open an index and apply what came since; False if it is none, or if that is too much."""
+        if index is None:
+            return False
+        vocab = index.graph.vocab
+        self._number(Numbering.of_index(vocab.entities), Numbering.of_index(vocab.relations))
+        seen = len(vocab.entities), len(vocab.relations)
+        changes = self.store.changes_since(index.moment, *seen, evidence=self.evidence)
+        self._extend(changes)
+        if self.takes_values:
+            self.values.read(self.entities.of_store)
+        self.num_relations = len(self.relations.names)
+        self.index, self.graph = index, index.neighborhoods(self.num_relations)
+        if len(changes.added) + len(changes.removed) + len(self.values.edges) > self._most_one_by_one:
+            self._number(Numbering(self._trained.entities), Numbering(self._trained.relations))
+            return False
+        self.graph.grow(len(self.entities.names))
+        self._last, self.loops, self.touched = index.last, index.loops(), None
+        facts, confidences = index.unsure()
+        self.confidences = Confidences(self.num_relations, weighed(facts, confidences))
+        for fact in self.translate(changes.removed).tolist():
+            self._remove(*fact)
+        for fact in [*self.translate(changes.added).tolist(), *self.values.edges.tolist()]:
+            self._add(*fact)
+        self._weigh(changes)
+        self.moment = changes.moment
+        return True
+
+    @property
+    def _most_one_by_one(self) -> int:
+        return max(MOST_ONE_BY_ONE, self.graph.num_facts // SHARE_ONE_BY_ONE)
+
+    def _load_all(self) -> None:
+        self.index = None
         if self.values.properties:  # their numbers are the last of all, whatever came first
-            self.relations = Numbering(self._trained_relations)
-            self.values = LiveValues(self.store, self.entities.names, self.relations.names)
+            self._number(self.entities, Numbering(self._trained.relations))
         seen = len(self.entities.of_store), len(self.relations.of_store)
         changes = self.store.changes_since(0, *seen, evidence=self.evidence)
         self._extend(changes)

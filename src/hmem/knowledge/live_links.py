@@ -15,8 +15,11 @@ from jaxtyping import Float, Int
 
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import mirror_role
+from hmem.knowledge.base_index import meetings_in
+from hmem.knowledge.far_links import FarLinks
 from hmem.knowledge.live_graph import LiveGraph
-from hmem.memory.links import Links, Patch, meeting_counts, meetings_of
+from hmem.memory.links import Links, Patch, meetings_of
+from hmem.model.propagation import large
 
 
 class LiveLinks:
@@ -51,21 +54,29 @@ class LiveLinks:
 
     def _build(self) -> None:
         graph = self._graph = self.live.graph
-        Q = graph.num_roles
-        source, role, target = (
-            torch.from_numpy(each.astype(np.int64)).to(self.device)
-            for each in (graph.owners, graph.roles, graph.fillers)
-        )
-        weight = self._weights(graph.owners, graph.roles, graph.fillers)
-        self._built = Links(source, role, target, len(graph.offsets) - 1, Q, weight)
         self._changed: dict[int, Int[np.ndarray, " n"]] = {}  # entities whose facts differ, and the roles they now have
-        self._together = meeting_counts(source, role, Q).cpu().numpy()
+        self._together = self._count_meetings(graph)
         self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
-        self._current = self._built
+        if len(graph.roles) > large(self.device):
+            self._current: Links = FarLinks(graph, self.live.confidences, self.device, self._meetings)
+        else:
+            source, role, target = (
+                torch.from_numpy(each.astype(np.int64)).to(self.device)
+                for each in (graph.owners, graph.roles, graph.fillers)
+            )
+            weight = self._weights(graph.owners, graph.roles, graph.fillers)
+            self._built = Links(source, role, target, len(graph.offsets) - 1, graph.num_roles, weight)
+            self._current = self._built
         self._current.__dict__["meetings"] = self._meetings
         changed = graph.changed()
         if changed:
             self._patch(changed)
+
+    def _count_meetings(self, graph: Neighborhoods) -> Int[np.ndarray, "Q Q"]:
+        """At how many entities each two roles meet, by the facts that the graph was built with."""
+        if self.live.index is not None and self.live.index.covers(graph):
+            return self.live.index.meetings(self.live.num_relations)
+        return meetings_in(graph, self.device)
 
     def _weights(
         self, owners: Int[np.ndarray, " n"], roles: Int[np.ndarray, " n"], fillers: Int[np.ndarray, " n"]
@@ -88,6 +99,10 @@ class LiveLinks:
             self._together[np.ix_(now, now)] += 1
         if bool(((self._together > 0) != meet_before).any()):
             self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
+        if isinstance(self._current, FarLinks):
+            self._current.show_meetings(self._meetings)
+            self._current.change(np.array(sorted(touched), dtype=np.int64))
+            return
         targets = np.array(sorted(self._changed), dtype=np.int64)
         edges = graph.lookup(targets)  # out of them, and so into them the other way round
         row, source, role = (

@@ -20,6 +20,7 @@ from hmem.evaluation.joined import USUAL, Joined
 from hmem.evaluation.outcomes import DEPTH, outcomes_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
+from hmem.graph.slot_sizes import slot_sizes, usual_answers
 from hmem.graph.triples import Triples
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.self_calibration import FEWEST, GROWN, WORK
@@ -64,7 +65,9 @@ class Newcomers:
         return self.found[case]
 
     def _first(self) -> int:
-        if self.first is None:
+        if self.first is None and self.live.index is not None:
+            self.first = self.live.index.first_write
+        elif self.first is None:
             brought = self.live.translate(self.live.store.triples(as_of=1, evidence=self.live.evidence))
             self.first = int(brought[:, [0, 2]].max()) + 1 if len(brought) else 0
         return self.first
@@ -74,7 +77,9 @@ class Newcomers:
         has_grown = not self.facts / GROWN <= self.live.num_facts <= GROWN * self.facts
         if has_grown or len(self.usual) != graph.num_roles:
             self.found, self.facts = {}, self.live.num_facts
-            self.usual = usual_number(self.live.facts(), graph.num_relations)
+            index = self.live.index
+            sizes = slot_sizes(graph) if index is None else index.sizes(graph.num_relations)
+            self.usual = usual_answers(sizes, graph.num_roles)
 
     def _calibrate(self, role: int, few: int, alone: bool) -> Steps | None:
         live, facts = self.live, self.live.facts()
@@ -124,9 +129,3 @@ class Slots:
         if alone:
             hidden |= np.isin(facts[:, [0, 2]], chosen).any(1) & ~np.isin(self.owner, chosen)
         return hidden
-
-
-def usual_number(facts: Triples, num_relations: int) -> Int[np.ndarray, " R2"]:
-    """How many answers those that have a role have: the median."""
-    counts = [Slots.of(facts, num_relations, role).counts for role in range(2 * num_relations)]
-    return np.array([np.median(each) if len(each) else 0 for each in counts], dtype=np.int64)

@@ -3,8 +3,8 @@
 Some stored facts are left out and asked for. What do the network and counting say of them, and how much does each of
 the two tell (`hmem.evaluation.weighing`)? And with both: how often is an answer with such a score one of them? That is
 done when a question is first asked, and again when the base has grown or shrunk much; a base that can be written to
-keeps what was found, so that it is not counted twice. A base with few facts has too few to leave out; there, answers
-have scores, by the usual weights.
+keeps what was found, so that it is not counted twice. A base with few facts has too few to leave out, and one with very
+many would take minutes; there, answers have scores, by the usual weights.
 
 A twentieth of the facts is left out at a time, so that the others are nearly as many as there are, and several times
 where there are few. Which ones depends on their names alone: a base that has a few facts more is asked much the same.
@@ -27,7 +27,6 @@ from hmem.evaluation.calibration import (
     Calibration,
     asked_by_validation,
     marks_of,
-    most_per_role,
 )
 from hmem.evaluation.joined import USUAL, Joined, Weights
 from hmem.evaluation.presumed import calibrate_by
@@ -36,6 +35,7 @@ from hmem.evaluation.weighing import Asked, asked, weigh
 from hmem.graph.dataset import Dataset, spare_rows
 from hmem.graph.fact_keys import fact_keys
 from hmem.graph.names import Vocabulary
+from hmem.graph.slot_sizes import most_answers, slot_sizes
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.store.store import Store
@@ -44,6 +44,7 @@ from hmem.model.index import FrozenIndex
 from hmem.training.allocation import kept_memory
 
 FEWEST = 200  # facts from which on some can be left out
+MOST_FACTS = 2_000_000  # beyond, leaving out a twentieth takes minutes and much memory
 LEFT_OUT = 0.05  # of the facts, at a time
 LACKING = 0.1  # of all facts, those that a base is presumed to lack
 MOST_TIMES = 10
@@ -78,11 +79,13 @@ class SelfCalibration:
 
     def is_due(self) -> bool:
         """Whether the next answer has to wait for it."""
-        return self.live.num_facts >= FEWEST and not (self._holds(self.facts, self.relations) or self._recall())
+        return FEWEST <= self.live.num_facts <= MOST_FACTS and not (
+            self._holds(self.facts, self.relations) or self._recall()
+        )
 
     def current(self) -> Calibration | None:
         facts = self.live.num_facts
-        if facts < FEWEST:
+        if not FEWEST <= facts <= MOST_FACTS:
             self.weights = USUAL
             return None
         if self.is_due():
@@ -129,9 +132,9 @@ class SelfCalibration:
                 return False
             graph, found = self.live.graph, note["found"]
             if found is not None:
-                found["most"] = most_per_role(graph).tolist()
+                found["most"] = _most(self.live).tolist()
                 if found["slots"] is not None:
-                    counted = count(graph)
+                    counted = count(graph) if self.live.index is None else self.live.index.counted()
                     found["slots"]["counted"] = {name: part.tolist() for name, part in counted._asdict().items()}
             weights = Weights(*(float(each) for each in note["weights"]))
             if not np.isfinite(weights).all():
@@ -176,6 +179,17 @@ class SelfCalibration:
                 parts.append(LeftOut(dataset, scorer, _drawn(asked_by_validation(dataset), names, rest)))
                 rest -= len(parts[-1].sample)
         return parts
+
+
+def _most(live: LiveGraph) -> Int[np.ndarray, " R2"]:
+    """The most answers that any entity has in each role; in a base with an index some may have had more before."""
+    graph = live.graph
+    if live.index is None:
+        return most_answers(slot_sizes(graph), graph.num_roles)
+    most = most_answers(live.index.sizes(graph.num_relations), graph.num_roles)
+    for entity in graph.changed():
+        np.maximum(most, np.bincount(graph.edges_of(entity)[0], minlength=len(most)), out=most)
+    return most
 
 
 def _drawn(pairs: Int[np.ndarray, "n 2"], names: Vocabulary, most: int) -> Int[np.ndarray, "m 2"]:

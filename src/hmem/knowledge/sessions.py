@@ -10,6 +10,7 @@ from pathlib import Path
 from hmem.errors import HMemError, UnknownNameError
 from hmem.graph.days import Stretch, stretch
 from hmem.graph.name_search import closest
+from hmem.graph.names import MOST_LOOKED_THROUGH
 from hmem.graph.qualifiers import Day
 from hmem.knowledge.live_values import HIDDEN
 from hmem.knowledge.model_link import ModelLink, attach
@@ -67,8 +68,9 @@ class Sessions:
                     live = session.live
                     kind: Kind = "entity" if error.option == "entity" else "relation"
                     names = live.entities.names if kind == "entity" else live.relations.names
-                    known = (name for name in names if not name.startswith(HIDDEN))
-                    error.suggestions = tuple(closest(error.found, [*known, *self.store.naming.called(kind)]))
+                    if len(names) <= MOST_LOOKED_THROUGH:
+                        known = (name for name in names if not name.startswith(HIDDEN))
+                        error.suggestions = tuple(closest(error.found, [*known, *self.store.naming.called(kind)]))
                 raise
 
     def keep_calibration(self) -> None:

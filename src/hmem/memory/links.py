@@ -115,6 +115,14 @@ class Links:
         self.scale = logarithm / (log_sum / num_linked.clamp_min(1)).clamp_min(EPSILON)
 
     @property
+    def num_edges(self) -> int:
+        return len(self.source)
+
+    @property
+    def device(self) -> torch.device:
+        return self.source.device
+
+    @property
     def is_plain(self) -> bool:
         """Whether there is nothing that the kernels do not know: neither patches nor weights."""
         return self.patch is None and self.weight is None

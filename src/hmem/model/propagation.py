@@ -189,9 +189,14 @@ class KeptRoles:
         return torch.stack([asked for asked, _ in found]), [each.contiguous() for each in vectors.unbind(2)]
 
 
+def large(device: torch.device) -> int:
+    """The most edges of a graph that is not large."""
+    return LARGE.get(device.type, LARGE["cpu"])
+
+
 def is_large(links: Links) -> bool:
     """Whether a question is asked in a part of the graph."""
-    return len(links.source) > LARGE.get(links.source.device.type, LARGE["cpu"])
+    return links.num_edges > large(links.device)
 
 
 def _version(module: nn.Module) -> int:

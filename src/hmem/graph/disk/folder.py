@@ -156,11 +156,8 @@ def problems(path: Path) -> list[str]:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a folder is one of these, whole or damaged."""
-    try:
-        return path.is_dir() and FORMAT in (path / HEADER).read_text(errors="replace")[:100]
-    except OSError:
-        return False
+    """Whether a folder is one of these, whole or damaged: nothing else is in it."""
+    return path.is_dir() and all(each.name == HEADER or each.suffix == ".bin" for each in path.iterdir())
 
 
 def _parsed(path: Path) -> dict[str, Any]:

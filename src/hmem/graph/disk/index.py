@@ -23,7 +23,7 @@ from jaxtyping import Int
 
 from hmem.errors import DataError
 from hmem.graph.disk.edges import write_edges
-from hmem.graph.disk.folder import Writer, mapped, read_header, written
+from hmem.graph.disk.folder import Array, Writer, mapped, read_header, written
 from hmem.graph.disk.name_file import NameFile, write_lookup, write_names
 from hmem.graph.disk.numbering import Ids, NameTable, joined
 from hmem.graph.intern import encode
@@ -64,7 +64,7 @@ class DiskGraph:
         offsets, roles, fillers = (mapped(self.path, name, self.header) for name in ("offsets", "roles", "fillers"))
         return Neighborhoods(offsets, roles, fillers, self.header["relations"])
 
-    def array(self, name: str) -> Int[np.ndarray, " _"]:
+    def array(self, name: str) -> Array:
         """Another array that was written beside these."""
         return mapped(self.path, name, self.header)
 
@@ -112,6 +112,12 @@ def write_graph(folder: Writer, vocab: Vocabulary, facts: Triples, num_relations
 
     edges = write_edges(folder, pieces, len(vocab.entities), num_relations)
     return {"entities": len(vocab.entities), "relations": num_relations, "facts": edges // 2, "edges": edges}
+
+
+def graph_so_far(folder: Writer, num_relations: int) -> Neighborhoods:
+    """The edges of a folder that is not finished yet."""
+    offsets, roles, fillers = (folder.open[name].so_far() for name in ("offsets", "roles", "fillers"))
+    return Neighborhoods(offsets, roles, fillers, num_relations)
 
 
 class _Spooled:
