@@ -121,14 +121,16 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
 
 
 @pytest.fixture(scope="session")
-def trained_guide(made_once: MadeOnce) -> Path:
+def trained_guide(made_once: MadeOnce, request: pytest.FixtureRequest) -> Path:
     """A folder in which docs/knowledge.md has trained its model, `models/mini`; `printed.txt` is what was printed.
 
-    The one training of the bundled graph that tests share. To be read, not changed.
+    The one training of the bundled graph that tests share. To be read, not changed. It is measured and calibrated with
+    a few questions, unless the slow tests run too.
     """
     from tests.pages import train_guide
 
-    return made_once("guide", train_guide)
+    few = not request.config.getoption("--slow")
+    return made_once("guide", lambda folder: train_guide(folder, few_questions=few))
 
 
 Snapshot = Callable[[str, str], None]

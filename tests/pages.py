@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+FEW = 300  # questions
 GUIDE = ROOT / "docs" / "knowledge.md"
 
 
@@ -36,10 +37,16 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HMEM_HOME", str(folder / "home"))
 
 
-def train_guide(folder: Path) -> None:
+def train_guide(folder: Path, *, few_questions: bool) -> None:
     """Run the guide up to its training; what that prints is in `printed.txt`."""
+    from hmem.evaluation import weighing
+    from hmem.runs import measure
+
     with pytest.MonkeyPatch.context() as monkeypatch:
         enter(folder, monkeypatch)
+        if few_questions:
+            for module, name in ((weighing, "MOST"), (measure, "QUESTIONS"), (measure, "SLOTS")):
+                monkeypatch.setattr(module, name, FEW)
         for command, shown in sessions(GUIDE.read_text(encoding="utf-8")):
             if trains_the_bundled_graph(command):
                 Path("printed.txt").write_text(run(command, monkeypatch), encoding="utf-8")

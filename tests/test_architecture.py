@@ -14,10 +14,10 @@ import hmem
 from hmem.cli.main import app
 from tests.journeys import Hop, Watch, journey, modules
 from tests.serve.clients import DOG, client
-from tests.serve.conftest import toy_model, zoo
+from tests.serve.conftest import made_zoo, toy_model, zoo
 from tests.test_layers import LAYERS, SRC
 
-__all__ = ["toy_model", "zoo"]
+__all__ = ["made_zoo", "toy_model", "zoo"]
 
 ROOT = SRC.parents[1]
 TOOL = ROOT / "tools" / "draw_architecture.py"

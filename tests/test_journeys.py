@@ -7,9 +7,9 @@ from hmem.errors import Hint, HMemError, hint_for_python
 from hmem.knowledge.base import KnowledgeBase
 from tests.journeys import Watch, journey, modules
 from tests.serve.clients import DOG, client
-from tests.serve.conftest import toy_model, zoo
+from tests.serve.conftest import made_zoo, toy_model, zoo
 
-__all__ = ["toy_model", "zoo"]
+__all__ = ["made_zoo", "toy_model", "zoo"]
 
 
 def test_functions_are_listed_once_in_the_order_in_which_they_are_entered() -> None:
@@ -18,7 +18,7 @@ def test_functions_are_listed_once_in_the_order_in_which_they_are_entered() -> N
         str(HMemError("c"))
 
     hops = journey(call)
-    entered = ["HMemError.__init__", "HMemError.__str__", "word", "hint_for_python", "Hint.with_action"]
+    entered = ["HMemError.__init__", "HMemError.__str__", "word", "_worded", "hint_for_python", "Hint.with_action"]
     assert [name for _, name in hops] == entered
     assert modules(hops) == ["hmem.errors"]
     assert journey(lambda: None) == []

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
+from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID, MadeOnce
 from tests.pages import enter
 
 
@@ -109,24 +110,31 @@ class _Input:
 
 
 @pytest.fixture(scope="session")
-def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A calibrated model of the toy graph. To be read, not changed."""
+def made_zoo(made_once: MadeOnce) -> Path:
+    """The folder that `zoo` is a copy of."""
+    from typer.testing import CliRunner
+
+    from hmem.cli.main import app
     from hmem.runs.fit import fit
 
-    folder = tmp_path_factory.mktemp("trained")
-    write_splits(folder / "toy", TOY_TRAIN, TOY_VALID, TOY_TEST)
-    with contextlib.chdir(folder):
-        fit("toy", "recall", settings=list(QUICK[1:8:2]), device="cpu", out="model")
-    return folder / "model"
+    def make(folder: Path) -> None:
+        write_splits(folder / "toy", TOY_TRAIN, TOY_VALID, TOY_TEST)
+        with contextlib.chdir(folder):
+            fit("toy", "recall", settings=list(QUICK[1:8:2]), device="cpu", out="model")
+            made = CliRunner().invoke(app, ["kb", "create", "zoo.kb", "--model", "model", "--facts", "toy"])
+        assert made.exit_code == 0, made.output
+
+    return made_once("zoo", make)
+
+
+@pytest.fixture(scope="session")
+def toy_model(made_zoo: Path) -> Path:
+    """A calibrated model of the toy graph. To be read, not changed."""
+    return made_zoo / "model"
 
 
 @pytest.fixture
-def zoo(command: Command, tmp_path: Path, toy_model: Path) -> str:
+def zoo(here: Path, made_zoo: Path) -> str:
     """A knowledge base of the toy graph's training facts, with a model of its own: `zoo.kb` in this folder."""
-    import shutil
-
-    shutil.copytree(toy_model, tmp_path / "model")
-    shutil.copytree(toy_model.parent / "toy", tmp_path / "toy")
-    made = command("kb", "create", "zoo.kb", "--model", "model", "--facts", "toy")
-    assert made.code == 0, made.err
+    shutil.copytree(made_zoo, here, dirs_exist_ok=True)
     return "zoo.kb"

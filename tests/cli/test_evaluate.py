@@ -230,4 +230,4 @@ def test_base_needs_no_training(run: Run) -> None:
 def test_a_model_without_its_run_is_ranked_on_the_dataset_it_names(run: Run, model: Path) -> None:
     expected = figures(run, model)
     (Path(model) / "run.json").unlink()
-    assert figures(run, model) == expected
+    assert {**figures(run, model), "seconds": expected["seconds"]} == expected

@@ -1,5 +1,6 @@
 """Tiny models, each trained once. Nothing of hmem is imported here before it is needed, as in other packages."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from hmem.knowledge.base import KnowledgeBase
+    from tests.conftest import MadeOnce
 
 
 ModelFolder = Callable[[str], Path]
@@ -15,37 +17,50 @@ MakeBase = Callable[..., "KnowledgeBase"]
 
 
 @pytest.fixture(scope="session")
-def model_folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
+def model_folder(made_once: "MadeOnce") -> ModelFolder:
     """`model_folder("recall")` is the folder of a model trained on the toy graph; it must not be changed."""
-    made: dict[str, Path] = {}
 
-    def make(name: str) -> Path:
-        if name not in made:
-            from tests.knowledge.living import train_toy
+    def made(name: str) -> Path:
+        from tests.knowledge.living import train_toy
 
-            made[name] = tmp_path_factory.mktemp("models") / name
-            train_toy(name, made[name])
-        return made[name]
+        return made_once(f"toy-{name}", lambda folder: train_toy(name, folder / name)) / name
 
-    return make
+    return made
+
+
+@pytest.fixture(scope="session")
+def made_base(tmp_path_factory: pytest.TempPathFactory, model_folder: ModelFolder) -> Callable[[str | None], Path]:
+    """`made_base("recall")` is a file with the toy facts and that model; it must not be changed.
+
+    Its folder stands beside those of the tests, so that a copy there finds the model.
+    """
+    folder = tmp_path_factory.mktemp("bases")
+
+    def made(name: str | None) -> Path:
+        from hmem.knowledge.base import KnowledgeBase
+        from tests.knowledge.living import TOY_FACTS
+
+        path = folder / f"{name}.kb"
+        if not path.exists():
+            KnowledgeBase.create(path, model=None if name is None else model_folder(name), facts=TOY_FACTS).close()
+        return path
+
+    return made
 
 
 @pytest.fixture
-def make_base(tmp_path: Path, model_folder: ModelFolder) -> Iterator[MakeBase]:
+def make_base(tmp_path: Path, model_folder: ModelFolder, made_base: Callable[[str | None], Path]) -> Iterator[MakeBase]:
     """`make_base("recall")` is a knowledge base of the toy facts with that model; closed afterwards."""
     bases = []
 
     def make(name: str | None = "recall", facts: object = "toy", file: str = "zoo.kb") -> "KnowledgeBase":
         from hmem.knowledge.base import KnowledgeBase
-        from tests.knowledge.living import TOY_FACTS
 
-        bases.append(
-            KnowledgeBase.create(
-                tmp_path / file,
-                model=None if name is None else model_folder(name),
-                facts=TOY_FACTS if isinstance(facts, str) else facts,
-            )
-        )
+        if isinstance(facts, str):
+            bases.append(KnowledgeBase.open(shutil.copy(made_base(name), tmp_path / file)))
+        else:
+            model = None if name is None else model_folder(name)
+            bases.append(KnowledgeBase.create(tmp_path / file, model=model, facts=facts))
         return bases[-1]
 
     yield make

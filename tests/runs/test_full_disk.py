@@ -14,7 +14,7 @@ import pytest
 
 import hmem
 from hmem.runs.folder import RunFolder
-from tests.cli.conftest import QUICK, tabbed, toy_model  # noqa: F401
+from tests.cli.conftest import QUICK, made_zoo, tabbed, toy_model  # noqa: F401
 from tests.conftest import TOY_TRAIN
 
 pytest.importorskip("resource")

@@ -1,5 +1,6 @@
 """A served toy graph. Nothing of hmem is imported here before it is needed, as in other packages."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,32 +11,40 @@ import pytest
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
+    from tests.conftest import MadeOnce
+
 
 Serve = Callable[..., "TestClient"]
 
 
 @pytest.fixture(scope="session")
-def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def toy_model(made_once: "MadeOnce") -> Path:
     """The folder of a model with all channels and a calibration; it must not be changed."""
     from hmem.evaluation.metrics import ALIASES
     from tests.knowledge.living import train_toy
     from tests.serve.clients import calibration
 
-    folder = tmp_path_factory.mktemp("models") / "toy"
     figures = {key: place / 8 for place, key in enumerate(ALIASES.values())}
     reports = [{"split": "valid", "graph": "train", "protocols": {"all": figures}}]
-    train_toy("paths", folder, metrics={"calibration": calibration(), "reports": reports})
-    return folder
+    metrics = {"calibration": calibration(), "reports": reports}
+    return made_once("served", lambda folder: train_toy("paths", folder / "toy", metrics=metrics)) / "toy"
 
 
-@pytest.fixture
-def zoo(tmp_path: Path, toy_model: Path) -> Path:
-    """A knowledge base of the toy facts with that model, which is not open."""
+@pytest.fixture(scope="session")
+def made_zoo(tmp_path_factory: pytest.TempPathFactory, toy_model: Path) -> Path:
+    """The file that `zoo` is a copy of. Its folder stands beside those of the tests: it finds its model from there."""
     from hmem.knowledge.base import KnowledgeBase
     from tests.knowledge.living import TOY_FACTS
 
-    KnowledgeBase.create(tmp_path / "zoo.kb", model=toy_model, facts=TOY_FACTS).close()
-    return tmp_path / "zoo.kb"
+    path = tmp_path_factory.mktemp("base") / "zoo.kb"
+    KnowledgeBase.create(path, model=toy_model, facts=TOY_FACTS).close()
+    return path
+
+
+@pytest.fixture
+def zoo(tmp_path: Path, made_zoo: Path) -> Path:
+    """A knowledge base of the toy facts with that model, which is not open."""
+    return Path(shutil.copy(made_zoo, tmp_path))
 
 
 @pytest.fixture

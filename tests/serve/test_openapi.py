@@ -76,7 +76,7 @@ REAL: dict[str, Any] = {
     "at": "2019-05",
     "valid_from": "2019",
 }
-EXAMPLES, MANY = 8, 100  # of each kind, for each operation; many with --slow
+EXAMPLES, MANY = 5, 100  # of each kind, for each operation; many with --slow
 
 Served = tuple[str, Any]
 
