@@ -46,7 +46,7 @@ def client(path: Path, *, wait: bool = True, **settings: Any) -> Iterator[TestCl
 
 
 @contextmanager
-def served(path: Path, **settings: Any) -> Iterator[str]:
+def served(path: Path | str, **settings: Any) -> Iterator[str]:
     """The address of a server in a thread of this process, on a free port."""
     chosen = Settings(**settings)
     with bind(chosen.host, 0) as bound:

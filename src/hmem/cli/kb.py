@@ -7,6 +7,7 @@ import typer
 
 from hmem.cli import options, output, transfer
 from hmem.cli.opened import opened
+from hmem.cli.progress import import_progress
 from hmem.errors import CheckpointError, Place, StoreError, plural
 from hmem.knowledge.store.places import place_of, shown_place
 
@@ -109,6 +110,34 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
     if found["last_write"] is not None:
         rows["writes"] += f", the last at {output.when(found['last_write'])}"
     output.show(output.facts(rows | _model_rows(kb, found["model"], found["relations"])))
+
+
+@app.command()
+def copy(
+    kb: options.KnowledgeBase,
+    target: Annotated[
+        Place, typer.Argument(metavar="TARGET", parser=place_of, help="Where to make the copy: a file or an address.")
+    ],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")] = False,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Copy a whole knowledge base with its history: a file, into PostgreSQL, or out of it.
+
+    Numbers, moments, sources, removed facts, names, values and the model in use are the same in the copy, which appears
+    when all rows have been compared.
+    """
+    from hmem.knowledge.copying import copy as copy_base
+
+    with import_progress() as progress:
+        rows = copy_base(kb, target, overwrite=overwrite, watch=progress)
+    if output.written(json_path, {"knowledge_base": kb, "copy": target, "rows": rows}):
+        return
+    parts = [
+        plural(rows["fact"], "fact"),
+        plural(rows["entity"], "entity", "entities"),
+        plural(rows["moment"], "write"),
+    ]
+    output.say(f"{target}: {', '.join(parts)}, removed ones included; all {sum(rows.values()):,} rows compared")
 
 
 @app.command()

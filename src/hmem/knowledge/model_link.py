@@ -78,6 +78,14 @@ def _home(store: Store) -> Path:
     return store.path.resolve().parent if isinstance(store.path, Path) else Path("/")
 
 
+def place_of_model(store: Store, folder: Path) -> str:
+    """How the folder of a model is written down: as seen from the file, so that both can be moved together."""
+    if isinstance(store.path, Path):
+        with suppress(ValueError):  # another drive
+            return os.path.relpath(folder.resolve(), _home(store))
+    return str(folder.resolve())
+
+
 def attach_hint(text: str, path: Place, model: str) -> Hint:
     return Hint(text=text, command=f"hmem kb use {path} {model}", call="kb.use_model(folder)")
 
@@ -93,10 +101,7 @@ def attach(store: Store, folder: Path, trained_until: int | None = None) -> None
     if folder == BUNDLED:
         store.set_meta(**dict.fromkeys(KEYS))
         return
-    folder, place = folder.resolve(), str(folder.resolve())
-    if isinstance(store.path, Path):
-        with suppress(ValueError):  # another drive
-            place = os.path.relpath(folder, _home(store))  # so that both can be moved together
+    folder = folder.resolve()
     moment, checksum = store.moment, checksum_of(folder)
     if trained_until is None:
         trained_until = _recorded_moment(store, folder, moment)
@@ -105,7 +110,9 @@ def attach(store: Store, folder: Path, trained_until: int | None = None) -> None
     if trained_until is None:
         before = ModelLink.of(store)
         trained_until = moment if before is None or before.checksum != checksum else before.trained_until
-    store.set_meta(**dict(zip(KEYS, (place, checksum, str(moment), str(trained_until)), strict=True)))
+    store.set_meta(
+        **dict(zip(KEYS, (place_of_model(store, folder), checksum, str(moment), str(trained_until)), strict=True))
+    )
 
 
 def checksum_of(folder: Path) -> str:

@@ -63,7 +63,7 @@ def acknowledged(log: Path) -> int:
     return log.read_text().count("+")
 
 
-def assert_nothing_lost(path: Path, log: Path) -> None:
+def assert_nothing_lost(path: Path | str, log: Path) -> None:
     added = {line[1:] for line in log.read_text().splitlines() if line.startswith("+")}
     taken_back = {line[1:] for line in log.read_text().splitlines() if line.startswith("-")}
     with Store.open(path) as store:

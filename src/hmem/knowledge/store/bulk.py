@@ -71,7 +71,7 @@ def _numbers(db: Database, kind: Kind, column: pa.ChunkedArray) -> tuple[Int[np.
         found = pc.index_in(values, value_set=pa.array(names(db, kind), pa.string()))
     is_new = found.is_null().to_numpy(zero_copy_only=False)
     new = [check_name(kind, name) for name in _as_text(values.filter(pa.array(is_new)), kind)]
-    db.insert_names(kind, stored, new)
+    db.load(kind, ("id", "name"), enumerate(new, stored))
     ids = found.fill_null(0).to_numpy().copy()
     ids[is_new] = np.arange(stored, stored + len(new))
     numbers: Int[np.ndarray, " n"] = ids[pc.index_in(column, value_set=values).to_numpy()]

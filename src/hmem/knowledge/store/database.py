@@ -46,8 +46,8 @@ class Database(Statements, Protocol):
     def find_ids(self, kind: Kind, names: Sequence[str]) -> list[int | None]:
         """The number of each name, as far as it has one."""
 
-    def insert_names(self, kind: Kind, first: int, names: Sequence[str]) -> None:
-        """Store names that are new, numbered from `first` on."""
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Many new rows of a table."""
 
     def insert_facts(
         self, facts: Triples, qualifiers: Qualifiers, source: str | None, progress: Progress | None

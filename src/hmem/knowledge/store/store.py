@@ -31,6 +31,7 @@ from hmem.graph.readers.rdf_descriptions import split_facts
 from hmem.graph.triples import PARTS
 from hmem.knowledge.store import bulk, describe, engines, merge, texts, value_rows, write
 from hmem.knowledge.store.bulk import Column
+from hmem.knowledge.store.copying import Watch, copy_rows
 from hmem.knowledge.store.database import Database, Progress
 from hmem.knowledge.store.merge import Merged, Undone
 from hmem.knowledge.store.places import At, place_of
@@ -256,6 +257,10 @@ class Store(View):
     def when_written(self, tell: Callable[[], object]) -> Callable[[], None]:
         """Call `tell` soon after others have written, where the engine says so, until what is returned is called."""
         return self._connection.when_written(tell)
+
+    def copy_from(self, source: "Store", watch: Watch = lambda what, done, total: None) -> dict[str, int]:
+        """Take all rows of another base into this one, which has none, in one write; how many of each table."""
+        return copy_rows(source._connection, self._connection, watch)
 
     def check(self) -> list[str]:
         """What is wrong with the base, in words; nothing if it is sound. Reads all of it."""

@@ -11,7 +11,7 @@ import pytest
 from hmem.errors import ConfigError, StoreError, UnknownNameError
 from hmem.knowledge.store import schema
 from hmem.knowledge.store.database import Database
-from hmem.knowledge.store.postgres import connection, errors, listening, server
+from hmem.knowledge.store.postgres import connection, create, errors, listening, server
 from hmem.knowledge.store.postgres.connection import PostgresConnection
 from hmem.knowledge.store.postgres.schema import in_words_of_postgres
 from hmem.knowledge.store.store import Store
@@ -56,12 +56,16 @@ def test_bases_of_one_database_know_nothing_of_each_other(store: Store) -> None:
         assert (by_name(store), by_name(other)) == ([WOLF], [DOG, PAW])
 
 
-def test_a_base_that_exists_is_replaced_only_if_asked_and_not_while_it_is_open(store: Store, address: str) -> None:
+def test_a_base_that_exists_is_replaced_only_if_asked_and_not_while_it_is_open(
+    store: Store, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.add([WOLF])
     with pytest.raises(StoreError, match="exists already; to begin anew: overwrite=True"):
         Store.create(address)
+    monkeypatch.setattr(create, "LEAVING", 0.1)
     with pytest.raises(StoreError, match="is open in this or another process"):
         Store.create(address, overwrite=True)
+    monkeypatch.undo()
     store.close()
     with pytest.raises(UnknownNameError), Store.building(address, overwrite=True) as new:  # noqa: PT012
         new.add([DOG])
@@ -256,6 +260,7 @@ def test_if_nobody_can_tell_it_is_said(store: Store, monkeypatch: pytest.MonkeyP
     assert "while write 1 was committed, and since then it cannot be reached: gone" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_writers_take_turns_and_number_without_gaps(address: str) -> None:
     Store.create(address).close()
     script = """
@@ -268,11 +273,11 @@ def test_writers_take_turns_and_number_without_gaps(address: str) -> None:
                     except Exception:
                         pass
         """
-    for process in [start(script, address, number) for number in range(4)]:
+    for process in [start(script, address, number) for number in range(2)]:
         finish(process)
     with Store.open(address) as store:
-        assert len(store.triples()) == 80
-        assert store.moment == 80
+        assert len(store.triples()) == 40
+        assert store.moment == 40
         assert store.check() == []
 
 

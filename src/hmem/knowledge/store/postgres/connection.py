@@ -116,7 +116,7 @@ class PostgresConnection(Connection):
                     yield self._database
                 return
             with self._translated():
-                raw = self._begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                raw, _ = self._begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 with self._transaction(raw) as database:
                     yield database
                     raw.execute("COMMIT")
@@ -134,12 +134,11 @@ class PostgresConnection(Connection):
             with self._translated():
                 wait = f"SET LOCAL lock_timeout = {round(BUSY_SECONDS * 1000)}"
                 lock = f"SELECT pg_advisory_xact_lock({LOCK + self._table})"
-                raw = self._begin("BEGIN", wait, *self._server.durable, lock)
+                last = "SELECT coalesce(max(id), 0) FROM moment"
+                raw, before = self._begin("BEGIN", wait, *self._server.durable, lock, last)
                 with self._transaction(raw) as database:
-                    (before,) = database.execute("SELECT coalesce(max(id), 0) FROM moment").fetchone()
                     yield database
-                    mark = _mark(database, before)
-                    raw.execute(f"NOTIFY hmem, '{self._table}'")
+                    mark = _mark(database, self._table, before)
                     try:
                         raw.execute("COMMIT")
                     except self._server.psycopg.Error as error:
@@ -159,13 +158,15 @@ class PostgresConnection(Connection):
             self._database = None
             self.close()
 
-    def _begin(self, *statements: str) -> "psycopg.Connection[Any]":
-        """A transaction begun in the base's schema, on a new connection if need be."""
+    def _begin(self, begin: str, *statements: str) -> "tuple[psycopg.Connection[Any], Any]":
+        """A transaction begun in the base's schema, on a new connection if need be; and what the last one finds."""
         for is_new in (False, True):
             raw = self._open()
             try:
-                raw.execute("; ".join([*statements[:1], self._server.path, *statements[1:]]), prepare=False)
-                return raw
+                found = raw.execute("; ".join([begin, self._server.path, *statements]), prepare=False)
+                while found.nextset():
+                    pass
+                return raw, found.fetchone()[0] if found.description else None  # type: ignore[index]
             except self._server.psycopg.Error:
                 if not raw.closed:  # the transaction has begun, and the rest of it failed
                     raw.execute("ROLLBACK")
@@ -292,10 +293,12 @@ def translated(address: Address) -> Iterator[None]:
         raise explained(error, address, BUSY_SECONDS) from error
 
 
-def _mark(db: Database, before: int) -> Mark | None:
-    """The moment that this write has made, if it has made one."""
-    row = db.execute("SELECT id, at FROM moment WHERE id > ? ORDER BY id DESC LIMIT 1", (before,)).fetchone()
-    return None if row is None else (row[0], row[1])
+def _mark(db: Database, table: int, before: int) -> Mark | None:
+    """The moment that this write has made, if it has made one; and whoever listens is told when it is committed."""
+    told = f"(SELECT pg_notify('hmem', '{table}')) AS told"
+    last = f"SELECT id, at FROM {told} LEFT JOIN moment ON id > ? ORDER BY id DESC LIMIT 1"
+    number, at = db.execute(last, (before,)).fetchone()
+    return None if number is None else (number, at)
 
 
 def _is_there(db: Database, mark: Mark) -> bool:

@@ -1,5 +1,6 @@
 """New bases in PostgreSQL, and old ones replaced: in one transaction, and so whole or not at all."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,12 @@ from hmem.knowledge.store.postgres.server import Server
 
 if TYPE_CHECKING:
     import psycopg
+
+OTHERS = """
+    SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = %s AND pid <> pg_backend_pid() LIMIT 1
+"""
+LEAVING, PAUSE = 2.0, 0.05  # seconds: a session is there for a moment when its process has left
 
 
 @contextmanager
@@ -42,11 +49,13 @@ def built_at_once(address: Address, *, overwrite: bool) -> Iterator[PostgresConn
 
 def _drop(raw: "psycopg.Connection[Any]", server: Server) -> None:
     """Take away a base that nobody else has open; what else is in its schema stays."""
-    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
-    (users,) = raw.execute(f"{others} AND pid <> pg_backend_pid()", (raw.info.parameter_status("application_name"),))
-    if users[0]:
-        problem = "{path} is open in this or another process; close it there before overwriting it"
-        raise StoreError(problem, path=server.address)
+    until = time.monotonic() + LEAVING
+    while raw.execute(OTHERS, (raw.info.parameter_status("application_name"),)).fetchone() is not None:
+        if time.monotonic() > until:
+            problem = "{path} is open in this or another process; close it there before overwriting it"
+            raise StoreError(problem, path=server.address)
+        time.sleep(PAUSE)
+        raw.execute("SELECT pg_stat_clear_snapshot()")
     tables = ", ".join(f"{server.schema}.{table}" for table in TABLES)
     raw.execute(f"DROP TABLE {tables} CASCADE")
     for table in TABLES:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 BINARY_HEADER, ROW_BYTES = 19, 26  # of COPY: a row has the number of its columns, and three integers with their sizes
 ROW = np.dtype([("columns", ">i2"), ("numbers", [("size", ">i4"), ("value", ">i4")], 3)])
 BYTES_AT_ONCE = 1 << 24
+TEXTS = ("name", "source", "field", "text", "folded", "datatype", "language", "unit", "inferred_by", "key", "value")
+NUMBERS = ("confidence", "probability", "number")
+TYPES = {**dict.fromkeys(TEXTS, "text"), **dict.fromkeys(NUMBERS, "float8"), "at": "int8"}  # all others are int4
 
 
 @lru_cache(maxsize=1024)
@@ -60,21 +63,17 @@ class PostgresDatabase:
         found = dict(self.execute(f"SELECT name, id FROM {kind} WHERE name = ANY(?)", (list(names),)).fetchall())
         return [found.get(name) for name in names]
 
-    def insert_names(self, kind: Kind, first: int, names: Sequence[str]) -> None:
-        self.load(kind, {"id": "int4", "name": "text"}, enumerate(names, first))
-
     def insert_facts(
         self, facts: Triples, qualifiers: Qualifiers, source: str | None, progress: Progress | None
     ) -> tuple[Triples, int]:
         return insert_facts(self, facts, qualifiers, source, progress)
 
-    def load(self, table: str, columns: dict[str, str], rows: Iterable[Sequence[Any]]) -> None:
-        """Many rows of a table by COPY; the columns have their types."""
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         with (
             self._raw.cursor() as cursor,
             cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)") as copy,
         ):
-            copy.set_types(list(columns.values()))
+            copy.set_types([TYPES.get(column, "int4") for column in columns])
             for row in rows:
                 copy.write_row(row)
 

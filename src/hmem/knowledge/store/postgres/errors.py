@@ -7,7 +7,13 @@ from hmem.errors import ConfigError, Hint, StoreError
 from hmem.knowledge.store.places import Address
 
 LOST = ("57P", "25P03", "08")  # beginnings of the codes of a connection that ended
-STARTING = ("starting up", "shutting down", "recovery", "too many")  # what a server says that will let us in later
+STARTING = (
+    "starting up",
+    "shutting down",
+    "recovery",
+    "not yet accepting",
+    "too many",
+)  # said by a server that lets us in later
 
 
 def import_psycopg() -> Any:

@@ -1,12 +1,11 @@
 """Many facts at once into PostgreSQL."""
 
-from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
-from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Bool
 
+from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import Triples, as_triples, is_among
 from hmem.knowledge.store.database import Database, Progress
@@ -16,26 +15,15 @@ from hmem.knowledge.store.write import new_moment, superseded
 ROWS_AT_ONCE = 50_000
 MANY_TO_ANALYZE = 50_000  # new rows after which what the planner knows is out of date
 LOOK_UP = 4  # times as many stored facts are read in the time of one look-up (measured at a million facts)
-COLUMNS = {"id": "int4", "head": "int4", "relation": "int4", "tail": "int4", "added": "int4"}
-SAID = {
-    "confidence": "float8",
-    "valid_from": "int4",
-    "valid_until": "int4",
-    "inferred_by": "text",
-    "probability": "float8",
-}
+COLUMNS = ("id", "head", "relation", "tail", "added")
 STORED = """
     SELECT place FROM unnest(?::int[], ?::int[], ?::int[]) WITH ORDINALITY AS asked (head, relation, tail, place)
     JOIN fact USING (head, relation, tail) WHERE removed IS NULL
 """
 
 
-class Loading(Database, Protocol):
-    def load(self, table: str, columns: dict[str, str], rows: Iterable[Sequence[Any]]) -> None: ...
-
-
 def insert_facts(
-    db: Loading, facts: Triples, qualifiers: Qualifiers, source: str | None, progress: Progress | None
+    db: Database, facts: Triples, qualifiers: Qualifiers, source: str | None, progress: Progress | None
 ) -> tuple[Triples, int]:
     """Store the facts that are not there yet; see `Database.insert_facts`."""
     gone = superseded(db, facts, qualifiers)
@@ -46,11 +34,11 @@ def insert_facts(
         db.executemany("UPDATE fact SET removed = ? WHERE id = ?", [(moment, number) for number, *_ in gone])
     else:
         moment = last_moment(db)
-    columns = COLUMNS | {name: kind for name, kind in SAID.items() if name in said.columns}
+    columns = (*COLUMNS, *(name for name in QUALIFIERS if name in said.columns))
     for start in range(0, len(new), ROWS_AT_ONCE):
         some = new[start : start + ROWS_AT_ONCE]
         numbers = range(first + start, first + start + len(some))
-        of_some = zip(SAID, said.lists(start, start + ROWS_AT_ONCE), strict=True)
+        of_some = zip(QUALIFIERS, said.lists(start, start + ROWS_AT_ONCE), strict=True)
         given = [values for name, values in of_some if name in said.columns]
         db.load("fact", columns, zip(numbers, *some.T.tolist(), repeat(moment), *given, strict=False))
         if progress is not None:

@@ -7,10 +7,11 @@ Two locks, taken in this order where both are held: that of a connection, for wh
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -190,8 +191,9 @@ class RegisteredConnection(sqlite3.Connection):
     def find_ids(self, kind: Kind, names: Sequence[str]) -> list[int | None]:
         return [find_id(self, kind, name) for name in names]
 
-    def insert_names(self, kind: Kind, first: int, names: Sequence[str]) -> None:
-        self.executemany(f"INSERT INTO {kind} (id, name) VALUES (?, ?)", enumerate(names, first))
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        marks = ", ".join("?" * len(columns))
+        self.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
 
     def insert_facts(
         self, facts: Triples, qualifiers: Qualifiers, source: str | None, progress: Progress | None
