@@ -1,18 +1,26 @@
 """Does `hmem serve` answer 200 questions a second, 99 of 100 within 100 ms, while facts are being added?
 
-Trains a small model on the bundled graph, starts a server on a free port of this machine and asks it single questions
-about random entities at a steady rate, in as many connections as it takes. Another client adds facts one by one
-meanwhile, each on the disk before it is acknowledged. A question counts from the moment at which it was due, so a
-server that falls behind cannot hide it. Afterwards every acknowledged fact must be in the file. A second run asks as
-fast as a few connections can: `most_per_second`. In the end `/neighbors` is asked one by one, without anybody else and
+Starts a server of the bundled graph on a free port of this machine, with a small model that it trains first or with the
+one that comes with hmem (`--model base`), and asks it single questions at a steady rate, in as many connections as it
+takes. All are different, unless `--repeat` says from how many they are drawn. Another client adds facts one by one
+meanwhile, each on the disk before it is acknowledged; each makes the server forget the answers that it remembers. A
+question counts from the moment at which it was due, so a server that falls behind cannot hide it. Afterwards every
+acknowledged fact must be in the file. A run before asks as fast as the connections can: `most_per_second`.
+
+The client is a process of its own, on the same cores: `client_cpu_ms` and `server_cpu_ms` are what each takes for a
+question of the steady run, on Linux. On a busy machine they say more than the rest.
+
+In the end `/neighbors` is asked one by one, without anybody else and
 while fifty clients of another process open the stream of events at its beginning, read what they missed and begin
 again: `slowed` is how many times longer the median takes beside them.
 
-    python benchmarks/serve_load.py [--rate 200] [--seconds 10] [--clients 16] [--writes 5] [--known] [--listeners 50]
-        [--json PATH]
+    python benchmarks/serve_load.py [--rate 200] [--seconds 10] [--clients 16] [--workers 1] [--model base|recall]
+        [--repeat N] [--writes 5] [--known] [--listeners 50] [--json PATH]
+    python benchmarks/serve_load.py --rate 1000 --workers 2 --clients 32 --writes 0 --listeners 0
 """
 
 import argparse
+import asyncio
 import http.client
 import json
 import multiprocessing
@@ -37,14 +45,19 @@ from hmem.reproduction.results import append_line
 SETTINGS = ("entity_dim=48", "relation_dim=10", "exact.paths.per_role=64", "exact.paths.steps=3")  # as `hmem demo`
 TRAINING = ("epochs=1", "batch_size=256", "negatives=500")
 JSON = {"Content-Type": "application/json"}
+HEAD = b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
 
 def run(*arguments: str, folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "hmem", *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def make_base(folder: Path) -> Path:
-    """A knowledge base of the bundled graph with a model of it."""
+def make_base(folder: Path, model: str) -> Path:
+    """A knowledge base of the bundled graph, with a model of it or with the one that comes with hmem."""
+    if model == "base":
+        run("kb", "create", "zoo.kb", "--facts", "wordnet-mini", folder=folder)
+        run("predict", "zoo.kb", "wolf.n.01", "_hypernym", folder=folder)  # its probabilities are counted, and kept
+        return folder / "zoo.kb"
     memory = [word for each in SETTINGS for word in ("--set", f"memory.{each}")]
     training = [word for each in TRAINING for word in ("--set", f"training.{each}")]
     run("train", "wordnet-mini", "--preset", "recall", "--out", "model", *memory, *training, folder=folder)
@@ -53,10 +66,10 @@ def make_base(folder: Path) -> Path:
 
 
 @contextmanager
-def served(path: Path) -> Iterator[tuple[str, int]]:
-    """The address of a server for a base, which is stopped afterwards."""
+def served(path: Path, workers: int) -> Iterator[tuple[int, tuple[str, int]]]:
+    """The number and the address of a server for a base, which is stopped afterwards."""
     command = [sys.executable, "-m", "hmem", "serve", str(path), "--port", "0", "--allow-writes"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*command, "--workers", str(workers)], stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         told = process.stderr.readline()
@@ -66,10 +79,21 @@ def served(path: Path) -> Iterator[tuple[str, int]]:
         address = found[1], int(found[2])
         while ask(address, "GET", "/ready")[0] != 200:
             time.sleep(0.1)
-        yield address
+        yield process.pid, address
     finally:
         process.terminate()
         process.wait()
+
+
+def cpu_seconds(process: int) -> float:
+    """What a process and all below it have taken; 0 where that is not told."""
+    try:
+        taken = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+        below = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        return 0.0
+    own = sum(map(int, taken)) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu_seconds(int(each)) for each in below)
 
 
 def ask(address: tuple[str, int], method: str, path: str, body: object = None) -> tuple[int, str]:
@@ -83,50 +107,73 @@ def ask(address: tuple[str, int], method: str, path: str, body: object = None) -
 
 
 class Load:
-    """Questions that are due one after the other, and clients that ask them."""
+    """Questions that are due one after the other, and connections that ask them."""
 
-    def __init__(self, address: tuple[str, int], questions: list[bytes], rate: float | None, seconds: float) -> None:
-        self.address, self.questions, self.rate, self.seconds = address, questions, rate, seconds
-        self.lock = threading.Lock()
+    def __init__(self, questions: list[bytes], rate: float | None, seconds: float) -> None:
+        self.requests = [HEAD % len(body) + body for body in questions]
+        self.rate, self.seconds = rate, seconds
         self.next = 0
         self.latencies: list[float] = []
         self.failed = 0
-        self.started = time.perf_counter()
 
-    def run(self, clients: int) -> None:
-        threads = [threading.Thread(target=self._ask) for _ in range(clients)]
-        self.started = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    async def run(self, address: tuple[str, int], clients: int) -> None:
+        connections = [await asyncio.open_connection(*address) for _ in range(clients)]
+        self.started, before = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(self._ask(*each) for each in connections))
+        self.cpu = time.process_time() - before
+        self.took = time.perf_counter() - self.started
 
-    def _ask(self) -> None:
-        connection = http.client.HTTPConnection(*self.address, timeout=60)
+    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            with self.lock:
-                number, self.next = self.next, self.next + 1
+            number, self.next = self.next, self.next + 1
             due = self.started + number / self.rate if self.rate else time.perf_counter()
             if due > self.started + self.seconds:
-                connection.close()
+                writer.close()
                 return
-            time.sleep(max(0.0, due - time.perf_counter()))
-            connection.request("POST", "/predict", self.questions[number % len(self.questions)], JSON)
-            answer = connection.getresponse()
-            answer.read()
-            with self.lock:
-                self.latencies.append(time.perf_counter() - due)
-                self.failed += answer.status != 200
+            if (early := due - time.perf_counter()) > 0:
+                await asyncio.sleep(early)
+            writer.write(self.requests[number % len(self.requests)])
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head)
+            assert length is not None
+            await reader.readexactly(int(length[1]))
+            self.latencies.append(time.perf_counter() - due)
+            self.failed += not head.startswith(b"HTTP/1.1 200")
 
     def summary(self) -> dict[str, float]:
         ordered = sorted(self.latencies)
         return {
-            "per_second": round(len(ordered) / (time.perf_counter() - self.started), 1),
+            "per_second": round(len(ordered) / self.took, 1),
             "p50_ms": round(1000 * ordered[len(ordered) // 2], 1),
             "p99_ms": round(1000 * ordered[int(0.99 * len(ordered))], 1),
             "slowest_ms": round(1000 * ordered[-1], 1),
+            "asked": len(ordered),
             "failed": self.failed,
+            "client_cpu_ms": round(1000 * self.cpu / len(ordered), 3),
         }
+
+
+def put_under_load(
+    told: Any, address: tuple[str, int], questions: list[bytes], rate: float | None, seconds: float, clients: int
+) -> None:
+    load = Load(questions, rate, seconds)
+    asyncio.run(load.run(address, clients))
+    told.send(load.summary())
+
+
+def loaded(
+    server: int, address: tuple[str, int], questions: list[bytes], rate: float | None, seconds: float, clients: int
+) -> dict[str, float]:
+    """What a process that asks sees, and the CPU time that the server takes for it."""
+    context = multiprocessing.get_context("spawn")
+    ours, told = context.Pipe(duplex=False)
+    process = context.Process(target=put_under_load, args=(told, address, questions, rate, seconds, clients))
+    before = cpu_seconds(server)
+    process.start()
+    told.close()
+    summary: dict[str, float] = ours.recv()
+    process.join()
+    return {**summary, "server_cpu_ms": round(1000 * (cpu_seconds(server) - before) / summary["asked"], 3)}
 
 
 class Writer(threading.Thread):
@@ -208,16 +255,15 @@ def beside_listeners(
     }
 
 
-def questions_of(path: Path, known: bool, count: int = 5_000) -> list[bytes]:
-    """Single questions: one end and the relation of random facts, so that each makes sense."""
+def questions_of(path: Path, known: bool) -> list[bytes]:
+    """Single questions, in any order, each once: the ends and the relations of all facts, so that each makes sense."""
     with Store.open(path, read_only=True) as store:
         facts = [fact.names for fact in store.listing()]
-    drawn = random.Random(0).choices(facts, k=count)
-    bodies = []
-    for place, (head, relation, tail) in enumerate(drawn):
-        entity, direction = (head, "tail") if place % 2 else (tail, "head")
-        bodies.append({"entity": entity, "relation": relation, "direction": direction, "k": 10, "stored": known})
-    return [json.dumps(body).encode() for body in bodies]
+    ends = {(end, relation, way) for h, relation, t in facts for end, way in ((h, "tail"), (t, "head"))}
+    asked = sorted(ends)
+    random.Random(0).shuffle(asked)
+    bodies = [{"entity": end, "relation": relation, "direction": way} for end, relation, way in asked]
+    return [json.dumps({**body, "k": 10, "stored": known}).encode() for body in bodies]
 
 
 def new_facts(path: Path, count: int) -> list[Names3]:
@@ -239,35 +285,42 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--clients", type=int, default=16, help="connections at once")
     parser.add_argument("--writes", type=float, default=5.0, help="facts added a second")
+    parser.add_argument("--workers", type=int, default=1, help="processes of the server")
+    parser.add_argument("--model", choices=("recall", "base"), default="recall", help="trained here, or with hmem")
+    parser.add_argument("--repeat", type=int, help="so many different questions, again and again")
     parser.add_argument("--known", action="store_true", help="ask for stored answers too")
     parser.add_argument("--listeners", type=int, default=50, help="clients that loop over the stream of events")
     parser.add_argument("--json")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = make_base(Path(folder))
+        path = make_base(Path(folder), given.model)
         questions, facts = questions_of(path, given.known), new_facts(path, int(3 * given.seconds * given.writes) + 10)
-        with served(path) as address:
-            Load(address, questions, given.rate, 1.0).run(given.clients)  # first questions do not count
+        first, rest = questions[:1000], questions[1000 : None if given.repeat is None else 1000 + given.repeat]
+        with served(path, given.workers) as (server, address):
+            loaded(server, address, first, None, 1.0, given.clients)  # first questions do not count
+            hasty = loaded(server, address, rest[::-1], None, given.seconds / 2, given.clients)
             writer = Writer(address, facts, given.writes)
-            writer.start()
-            steady = Load(address, questions, given.rate, given.seconds)
-            steady.run(given.clients)
-            steady_summary = steady.summary()
-            hasty = Load(address, questions, None, given.seconds / 2)
-            hasty.run(given.clients)
-            hasty_summary = hasty.summary()
-            writer.done.set()
-            writer.join()
-            listened = beside_listeners(address, questions, given.seconds / 2, given.listeners)
+            if given.writes:
+                writer.start()
+            steady = loaded(server, address, rest, given.rate, given.seconds, given.clients)
+            if given.writes:
+                writer.done.set()
+                writer.join()
+            listened = {}
+            if given.listeners:
+                listened = beside_listeners(address, questions, given.seconds / 2, given.listeners)
         lost = count_lost(path, writer.acknowledged)
     row = {
         "question": "serve_load",
         "rate": given.rate,
         "known": given.known,
+        "model": given.model,
+        "workers": given.workers,
+        "repeat": given.repeat,
         "cores": os.cpu_count(),
-        **steady_summary,
-        "most_per_second": hasty_summary["per_second"],
-        "most_p99_ms": hasty_summary["p99_ms"],
+        **steady,
+        "most_per_second": hasty["per_second"],
+        "most_p99_ms": hasty["p99_ms"],
         "facts_added": len(writer.acknowledged),
         "lost_writes": lost,
         "listeners": given.listeners,

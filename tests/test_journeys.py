@@ -45,7 +45,7 @@ def test_an_answer_over_http_takes_the_way_that_it_takes_in_python(zoo: Path) ->
         kb.predict(DOG["entity"], DOG["relation"])
         in_python = journey(lambda: kb.predict(DOG["entity"], DOG["relation"]))
     with Watch() as hops, client(zoo, poll=60.0) as api:
-        api.post("/predict", json=DOG)
+        api.post("/predict", json={**DOG, "k": 9})  # another question, since answers are remembered
         hops.clear()
         assert api.post("/predict", json=DOG).status_code == 200
         over_http = list(hops)

@@ -81,11 +81,11 @@ def create_app(
     app.state.service, app.state.settings, app.state.board, app.state.files = service, chosen, board, page.files()
     app.state.stop = lambda: None  # until there is a loop
     methods: dict[str, list[str]] = {app.openapi_url or "": ["GET"]}
-    for each in (
-        routes_status,
-        routes_graph,
-        routes_entities,
+    for each in (  # which are looked through in this order
         routes_ask,
+        routes_graph,
+        routes_status,
+        routes_entities,
         routes_review,
         routes_facts,
         routes_values,

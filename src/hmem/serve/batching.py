@@ -19,6 +19,7 @@ from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.results import Prediction, Question
 from hmem.knowledge.session import Session, whole
 from hmem.serve.errors import ApiError
+from hmem.serve.remembered import Remembered
 from hmem.serve.settings import MOST_QUESTIONS
 
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class Batcher:
         self._asked: deque[_Asked] = deque()
         self._calls: deque[tuple[Callable[[Session], Any], Stretch | None, Future[Any]]] = deque()
         self._closed = False
+        self.remembered = Remembered()  # of the thread below
         self.waiting = 0  # questions and calls in the queue
         self._thread = threading.Thread(target=self._work, name="hmem-model", daemon=True)
         self._thread.start()
@@ -143,7 +145,7 @@ class Batcher:
         for at in dict.fromkeys(question.at for question in questions):
             places = [place for place, question in enumerate(questions) if question.at == at]
             with self._kb.session(at=at, suggest=False) as session:
-                answers = session.answer_each([questions[place] for place in places])
+                answers = self.remembered.answer_each(session, [questions[place] for place in places])
             found.update(zip(places, answers, strict=True))
         return [found[place] for place in range(len(questions))]
 

@@ -15,7 +15,7 @@ from hmem.serve.settings import LONGEST_NAME, MOST_ROWS
 ALWAYS = ("invalid", "forbidden", "too_large", "busy", "timeout", "store", "internal")  # may happen to any request
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:  # one that is not async would be called in another thread
     service: Service = request.app.state.service
     return service
 

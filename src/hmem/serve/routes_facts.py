@@ -33,7 +33,7 @@ Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 router = APIRouter(tags=["facts"])
 
 
-def check_write(request: Request, shown: Shown) -> None:
+async def check_write(request: Request, shown: Shown) -> None:
     """A dependency of the routes that change facts: no token, no write, unless the server allows it."""
     settings: Settings = request.app.state.settings
     if not settings.writable:
