@@ -15,7 +15,7 @@ ARG PIP_EXTRA_INDEX_URL
 RUN python -m venv /opt/hmem
 COPY pyproject.toml constraints.txt README.md LICENSE /source/
 COPY src /source/src
-RUN /opt/hmem/bin/pip install --no-cache-dir --constraint /source/constraints.txt "/source[serve]"
+RUN /opt/hmem/bin/pip install --no-cache-dir --constraint /source/constraints.txt "/source[postgres,serve]"
 
 FROM python:3.11-slim
 RUN useradd --system --uid 10001 --no-create-home hmem && mkdir /data && chown hmem /data

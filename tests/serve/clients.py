@@ -62,9 +62,9 @@ def served(path: Path | str, **settings: Any) -> Iterator[str]:
             thread.join()
 
 
-def until(happened: Callable[[], bool]) -> None:
+def until(happened: Callable[[], bool], seconds: float = 20.0) -> None:
     """Wait for something that happens soon; how soon does not matter."""
-    for _ in range(1000):
+    for _ in range(round(50 * seconds)):
         if happened():
             return
         time.sleep(0.02)

@@ -4,12 +4,15 @@ import json
 import re
 import shlex
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from typer.main import get_command
 
+from hmem.cli.kb import app as kb_app
 from hmem.cli.serve import serve
 from hmem.serve.settings import Settings
 
@@ -26,11 +29,17 @@ def dockerfile() -> list[str]:
     return words
 
 
-def compose() -> list[str]:
-    """The items below `command:`, without what is said about them."""
-    (block,) = re.findall(r"^    command:\n((?:      - .*\n)+)", read("compose.yaml"), re.MULTILINE)
-    words = [re.sub(r"\s+#.*", "", line).removeprefix("      - ") for line in block.splitlines()]
-    return [re.sub(r"\$\{\w+:-(.*?)\}", r"\1", word) for word in words]  # nothing of it is set
+def compose() -> dict[str, Any]:
+    """compose.yaml where nothing of the environment is set but what has to be."""
+    yaml = pytest.importorskip("yaml")
+    text = re.sub(r"\$\{\w+:-(.*?)\}", r"\1", read("compose.yaml"))
+    found: dict[str, Any] = yaml.safe_load(re.sub(r"\$\{\w+:\?.*?\}", "secret", text))
+    return found
+
+
+def server() -> list[str]:
+    words: list[str] = compose()["services"]["hmem-1"]["command"]
+    return words
 
 
 def unit() -> list[str]:
@@ -44,21 +53,44 @@ def comment() -> list[str]:
     return shlex.split(command)
 
 
-@pytest.mark.parametrize("words", [dockerfile(), compose(), unit(), comment()], ids=["image", "compose", "unit", "run"])
-def test_the_command_is_one_that_there_is(words: list[str]) -> None:
+@pytest.mark.parametrize("words", [dockerfile, server, unit, comment])
+def test_the_command_is_one_that_there_is(words: Callable[[], list[str]]) -> None:
     app = typer.Typer()
     app.command()(serve)
-    name, *arguments = words
+    name, *arguments = words()
     assert name == "serve"
     given = get_command(app).make_context("serve", arguments).params
-    assert str(given["kb"]).endswith(".kb")
+    assert str(given["kb"]).endswith(".kb") or str(given["kb"]) == "postgresql://hmem@database/hmem"
     for token in (None, "long and random"):
         Settings(host=given["host"], token=token, allow_writes=given["allow_writes"])  # which refuses what is unsafe
 
 
-def test_a_container_is_open_to_its_own_machine_only_and_known_by_its_names() -> None:
-    assert re.findall(r"^      - (\S+:\d+)$", read("compose.yaml"), re.MULTILINE) == ["127.0.0.1:8000:8000"]
-    assert {"--host-name=localhost", "--host-name=127.0.0.1"} <= set(compose())
+def test_containers_are_open_to_their_own_machine_only_and_known_by_their_names() -> None:
+    services = compose()["services"]
+    open_ports = {name: each["ports"] for name, each in services.items() if "ports" in each}
+    assert open_ports == {"proxy": ["127.0.0.1:8000:80"], "prometheus": ["127.0.0.1:9090:9090"]}
+    servers = {name for name, each in services.items() if each.get("command", [""])[0] == "serve"}
+    assert servers == {"hmem-1", "hmem-2", "hmem-3"}
+    assert {f"--host-name={name}" for name in (*servers, "localhost", "127.0.0.1")} <= set(server())
+    addresses = sorted(f"{name}:8000" for name in servers)
+    assert re.findall(r"^    server (\S+) ", read("deploy/nginx.conf"), re.MULTILINE) == addresses
+    scraped = pytest.importorskip("yaml").safe_load(read("deploy/prometheus.yml"))["scrape_configs"]
+    assert [each["static_configs"] for each in scraped] == [[{"targets": addresses}]]
+    assert set(services["proxy"]["depends_on"]) == servers
+
+
+def test_containers_name_what_there_is() -> None:
+    made = compose()
+    for each in made["services"].values():
+        for mounted in each.get("volumes", ()):
+            source = mounted.partition(":")[0]
+            assert source == "./data" or source in made["volumes"] or (ROOT / source).is_file(), source
+        for name in each.get("depends_on", ()):
+            assert name in made["services"]
+    kb, create, *arguments = made["services"]["fill"]["command"]
+    assert (kb, create) == ("kb", "create")
+    given = get_command(kb_app).commands["create"].make_context("create", arguments).params  # type: ignore[attr-defined]
+    assert (str(given["kb"]), given["facts"]) == ("postgresql://hmem@database/hmem", "wordnet-mini")
 
 
 def test_an_image_holds_what_is_copied_into_it() -> None:
@@ -70,12 +102,11 @@ def test_an_image_holds_what_is_copied_into_it() -> None:
         assert (ROOT / name).exists()
         assert name in kept
     project = tomllib.loads(read("pyproject.toml"))
-    assert "serve" in project["project"]["optional-dependencies"]
+    assert {"postgres", "serve"} <= set(project["project"]["optional-dependencies"])
     assert "serve/static/**" in project["tool"]["setuptools"]["package-data"]["hmem"]
 
 
 def test_no_image_comes_from_a_named_place() -> None:
-    images = re.findall(r"^FROM (\S+)", read("Dockerfile"), re.MULTILINE) + re.findall(
-        r"^    image: (\S+)", read("compose.yaml"), re.MULTILINE
-    )
-    assert set(images) == {"python:3.11-slim", "hmem"}
+    images = re.findall(r"^FROM (\S+)", read("Dockerfile"), re.MULTILINE)
+    images += [each["image"] for each in compose()["services"].values()]
+    assert {each.partition(":")[0] for each in images} == {"python", "hmem", "nginx", "postgres", "prom/prometheus"}

@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,7 +52,13 @@ def test_what_was_asked_is_not_computed_again_and_is_the_same(kb: KnowledgeBase,
 
 def test_a_write_or_another_model_and_everything_is_forgotten(kb: KnowledgeBase, computed: list[Question]) -> None:
     remembered = Remembered()
-    changes = [lambda: None, lambda: kb.add(NEW, "hypernym", "dog.n.01"), lambda: kb.use_model(kb.model_link.folder)]  # type: ignore[union-attr]
+    link = kb.model_link
+    assert link is not None
+    changes: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: kb.add(NEW, "hypernym", "dog.n.01"),
+        lambda: kb.use_model(link.folder),
+    ]
     for place, change in enumerate(changes, 1):
         change()
         for _ in range(2):

@@ -1,12 +1,8 @@
 """Several processes at one port: first with processes that do next to nothing, then with those of `hmem serve`."""
 
 import os
-import re
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,68 +14,12 @@ import pytest
 
 from hmem.serve import supervisor
 from tests.serve.clients import DOG, NEW, code_of, fact, until
+from tests.serve.processes import Running, running
 
 pytestmark = [
     pytest.mark.network,
     pytest.mark.skipif(supervisor.METHOD != "forkserver", reason="there are no signals as these here"),
 ]
-ROOT = Path(__file__).resolve().parents[2]
-
-
-class Running:
-    """A process that has started to serve, and all that it says."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        self.lines: list[str] = []
-        assert process.stdout is not None
-        self._reader = threading.Thread(target=lambda: self.lines.extend(self._read()))
-        self._reader.start()
-
-    def _read(self) -> Iterator[str]:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            yield line.rstrip("\n")
-
-    def said(self, pattern: str) -> str:
-        """What it says sooner or later, as far as it fits."""
-        found: list[str] = []
-
-        def look() -> bool:
-            found.extend(match[0] for line in list(self.lines) if (match := re.search(pattern, line)))
-            return bool(found) or (self.process.poll() is not None and not self._reader.is_alive())
-
-        until(look)
-        assert found, self.lines
-        return found[0]
-
-    def ended(self) -> int:
-        code = self.process.wait(30)
-        self._reader.join(30)
-        return code
-
-
-@contextmanager
-def running(*command: str, folder: Path) -> Iterator[Running]:
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    environment.pop("HMEM_TOKEN", None)
-    process = subprocess.Popen(
-        [sys.executable, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=folder,
-        env=environment,
-    )
-    started = Running(process)
-    try:
-        yield started
-    finally:
-        process.kill()
-        started.ended()
-        assert process.stdout is not None
-        process.stdout.close()
 
 
 def together(what: str, folder: Path) -> AbstractContextManager[Running]:
