@@ -190,6 +190,16 @@ def replacing(path: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
+def keep_name(path: Path) -> None:
+    """Have the name of a file or folder on the disk too, where that can be asked for."""
+    with suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
 def _is_of_model(folder: Path) -> bool:
     return (folder / STATE).exists() or all((folder / name).exists() for name in MODEL)
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from hmem.errors import DataError, Hint
+from hmem.sqlite_files import keep_name
 
 try:
     import fcntl
@@ -206,12 +207,7 @@ def _put_in_place(new: Path, path: Path) -> None:
             os.replace(old, path)
         raise
     shutil.rmtree(old, ignore_errors=True)
-    with suppress(OSError):  # have the name on the disk too, where that can be asked for
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    keep_name(path)
 
 
 def _remove_leftovers(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Parquet files."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,12 @@ from hmem.graph.readers.files import Place
 
 def read_parquet(path: Path, columns: Columns | None) -> pa.Table:
     """The triples of a Parquet file; of a wide one only their columns are read. Errors count its rows from 0."""
+    (table,) = parquet_pieces(path, columns, None)
+    return table
+
+
+def parquet_pieces(path: Path, columns: Columns | None, rows: int | None) -> Iterator[pa.Table]:
+    """The same so many rows at a time, or all at once."""
     place = Place(path)
     with open_bytes(path) as stream:
         source = stream if stream.seekable() else pa.BufferReader(stream.read())
@@ -23,18 +30,26 @@ def read_parquet(path: Path, columns: Columns | None) -> pa.Table:
                 names = file.schema_arrow.names
                 if len(set(names)) < len(names):  # the file is read by column name
                     raise place.error(expected="columns with different names", found=", ".join(names))
-                refuse_bomb(file.metadata, path.stat().st_size, place)
+                _refuse_bomb(file.metadata, path.stat().st_size, place)
                 positions = choose_columns(names, columns, place)
                 said = find_qualifiers(names, len(names), columns, place)
-                table = file.read(columns=[names[position] for position in (*positions, *said.values())])
+                wanted = [names[position] for position in (*positions, *said.values())]
+                for table in _tables(file, wanted, rows):
+                    head, relation, tail = (table.column_names.index(names[position]) for position in positions)
+                    there = {name: table.column_names.index(names[position]) for name, position in said.items()}
+                    yield facts_of(table, (head, relation, tail), there, place)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise place.error(f"not a sound Parquet file: {' '.join(str(error).split())}") from None
-    head, relation, tail = (table.column_names.index(names[position]) for position in positions)
-    said = {name: table.column_names.index(names[position]) for name, position in said.items()}
-    return facts_of(table, (head, relation, tail), said, place)
 
 
-def refuse_bomb(metadata: pq.FileMetaData, size: int, place: Place) -> None:
+def _tables(file: pq.ParquetFile, columns: list[str], rows: int | None) -> Iterator[pa.Table]:
+    if rows is None:
+        yield file.read(columns=columns)
+    else:
+        yield from (pa.Table.from_batches([batch]) for batch in file.iter_batches(rows, columns=columns))
+
+
+def _refuse_bomb(metadata: pq.FileMetaData, size: int, place: Place) -> None:
     """A repeated value takes no room in the file, so that a few bytes can stand for any number of rows."""
     unpacked = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     if max(unpacked, 16 * metadata.num_rows) > FREE + MOST_GROWTH * size:

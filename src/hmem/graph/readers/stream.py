@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from hmem.graph.readers.arrow import choose_columns, facts_of
-from hmem.graph.readers.columns import Columns, check_columns, find_qualifiers
-from hmem.graph.readers.compression import open_bytes
-from hmem.graph.readers.files import Place
+from hmem.graph.readers.columns import Columns, check_columns
 from hmem.graph.readers.layout import find_layout
-from hmem.graph.readers.parquet import refuse_bomb
+from hmem.graph.readers.parquet import parquet_pieces
 from hmem.graph.readers.read import format_of, qualified, read_table
 from hmem.graph.readers.slow_scan import scan_pieces
 from hmem.graph.readers.text import DoubtError, parse_pieces
@@ -33,7 +29,7 @@ def stream_table(path: Path, rows: int, *, columns: Columns | None = None, **how
     if kind in ("tsv", "csv", "txt") and how.pop("iris", None) is None:
         pieces = _text(path, kind, columns, **how)
     elif kind == "parquet" and not any(value is not None for value in how.values()):
-        pieces = _parquet(path, rows, columns)
+        pieces = parquet_pieces(path, columns, rows)
     else:
         pieces = iter([read_table(path, format=kind, columns=columns, **how)])
     return (qualified(table, path) for table in _of_size(pieces, rows))
@@ -57,28 +53,6 @@ def _text(
             done -= skipped
             if skipped < len(piece):
                 yield piece.slice(skipped)
-
-
-def _parquet(path: Path, rows: int, columns: Columns | None) -> Iterator[pa.Table]:
-    place = Place(path)
-    with open_bytes(path) as stream:
-        source = stream if stream.seekable() else pa.BufferReader(stream.read())
-        try:
-            every = pq.read_schema(source).names
-            with pq.ParquetFile(source, read_dictionary=every) as file:
-                names = file.schema_arrow.names
-                if len(set(names)) < len(names):  # the file is read by column name
-                    raise place.error(expected="columns with different names", found=", ".join(names))
-                refuse_bomb(file.metadata, path.stat().st_size, place)
-                chosen = choose_columns(names, columns, place)
-                said = find_qualifiers(names, len(names), columns, place)
-                for batch in file.iter_batches(rows, columns=[names[each] for each in (*chosen, *said.values())]):
-                    table = pa.Table.from_batches([batch])
-                    head, relation, tail = (table.column_names.index(names[position]) for position in chosen)
-                    places = {name: table.column_names.index(names[position]) for name, position in said.items()}
-                    yield facts_of(table, (head, relation, tail), places, place)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise place.error(f"not a sound Parquet file: {' '.join(str(error).split())}") from None
 
 
 def _of_size(pieces: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:

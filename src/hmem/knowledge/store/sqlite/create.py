@@ -74,12 +74,7 @@ def _put_in_place(new: Path, path: Path, overwrite: bool) -> None:
         except OSError:  # a file system without hard links
             sqlite_files.create_empty(path)
             os.replace(new, path)
-    with suppress(OSError):  # have the name on the disk too, where that can be asked for
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sqlite_files.keep_name(path)
 
 
 def _refuse_what_is_not_ours(path: Path) -> None:
