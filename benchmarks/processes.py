@@ -2,12 +2,15 @@
 
     python benchmarks/processes.py                        # any-graph and recall on the bundled graph, by one and by two
     python benchmarks/processes.py --preset any-graph --steps 40 --json out.jsonl
+    python benchmarks/processes.py --entities 1000000     # recall on a generated graph, vectors shared out
     python benchmarks/processes.py --memory 5000000       # memory of a follower whose graph is mapped, and of a fork
 
 Every process has one thread. One process and two take turns, so that what else the machine does disturbs both alike.
 What 8 and 64 would gain is arithmetic: a step is the part that every process repeats (as measured: the optimizer), the
 questions of the process that has most, and the sum of the gradients, of which each process sends and receives
-2 (N - 1) / N of their bytes, over a network of 10 Gbit/s.
+2 (N - 1) / N of their bytes, over a network of 10 Gbit/s. Where the vectors of entities are shared out, each process
+also fetches the rows that its questions need, (N - 1) / N of them from others, and sends as many gradients back; how
+many rows those are is counted, for the questions of one process of 1, 2, 8 and 64.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import os
 import statistics
 import sys
 import time
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +29,7 @@ from torch import Tensor
 
 from hmem.config import Config, from_dict, merge
 from hmem.graph.dataset import Dataset
+from hmem.graph.names import Vocabulary
 from hmem.graph.registry import load_dataset
 from hmem.graph.triples import as_triples
 from hmem.model.presets import preset
@@ -32,8 +37,8 @@ from hmem.reproduction.results import append_line
 from hmem.runs.choose import chosen
 from hmem.training.gathering import gathered
 from hmem.training.loop import Hooks, Progress, material_of, train
-from hmem.training.processes import END, Together
-from hmem.training.steps import Steps
+from hmem.training.processes import END, Processes, Together
+from hmem.training.split import SplitSteps, steps_of
 
 NETWORK = 1.25e9  # bytes a second
 TURNS = 3
@@ -62,7 +67,7 @@ def trained(config: Config, dataset: Dataset, processes: int, steps: int) -> tup
 
 def repeated(config: Config, dataset: Dataset) -> tuple[float, int, int]:
     """The seconds of a step that processes do not share, the bytes of all gradients, the questions of a batch."""
-    steps = Steps(material_of(config, dataset.train, dataset.num_entities, dataset.num_relations, CPU), CPU)
+    steps = steps_of(material_of(config, dataset.train, dataset.num_entities, dataset.num_relations, CPU), CPU)
     steps.take(0, 1.0)
     seconds = []
     for _ in range(9):
@@ -72,6 +77,22 @@ def repeated(config: Config, dataset: Dataset) -> tuple[float, int, int]:
         seconds.append(time.perf_counter() - began)
     numbers = sum(each.numel() for each in steps.model.parameters() if each.requires_grad)
     return statistics.median(seconds), 4 * (numbers + 1), 2 * min(config.training.batch_size, len(dataset.train))
+
+
+def fetched(config: Config, dataset: Dataset) -> dict[int, int]:
+    """Bytes that a process of so many fetches and sends back in a step: numbers of rows, rows and their gradients."""
+    material = material_of(config, dataset.train, dataset.num_entities, dataset.num_relations, CPU)
+    sent = {}
+    for count in (1, 2, 8, 64) if config.training.candidates is not None else ():
+        share = Processes()
+        share.share = lambda questions, count=count: range(0, questions, count)  # type: ignore[method-assign,misc]
+        steps = steps_of(deepcopy(material), CPU, share)
+        assert isinstance(steps, SplitSteps)
+        steps.take(0, 1.0)
+        numbers, width = steps.sight.entities, steps.model.embeddings.entity.shape[1]
+        sent[count] = round(len(numbers) * (8 + 2 * 4 * width) * (count - 1) / count)
+        print(f"    1 of {count:2} processes needs {len(numbers):,} rows of {dataset.num_entities:,}")
+    return sent
 
 
 def compare(name: str, dataset: Dataset, steps: int) -> dict[str, Any]:
@@ -84,6 +105,7 @@ def compare(name: str, dataset: Dataset, steps: int) -> dict[str, Any]:
     (_, loss, one), (_, other_loss, two) = found[-1]
     apart = max(float((one[each] - two[each]).abs().max()) for each in one if each not in ("placing", "kinds"))
     fixed, size, questions = repeated(config, dataset)
+    rows = fetched(config, dataset)
     facts = questions // 2
     print(f"{name} on {dataset.name}, {questions} questions a step")
     print(f"    1 process    {facts / alone:10,.0f} facts/s")
@@ -93,16 +115,26 @@ def compare(name: str, dataset: Dataset, steps: int) -> dict[str, Any]:
     row: dict[str, Any] = {
         "question": "processes", "preset": name, "dataset": dataset.name, "steps": steps, "facts_per_step": facts,
         "seconds": {"1": alone, "2": both}, "losses": {"1": loss, "2": other_loss}, "weights_apart": apart,
-        "bytes": size, "seconds_not_shared": fixed, "by_arithmetic": {},
+        "bytes": size, "bytes_of_rows": rows, "seconds_not_shared": fixed, "by_arithmetic": {},
     }  # fmt: skip
     for count in (8, 64):
         most = -(-questions // count) / questions
-        sent = 2 * (count - 1) / count * size / NETWORK
+        sent = (2 * (count - 1) / count * size + rows.get(count, 0)) / NETWORK
         seconds = fixed + (alone - fixed) * most + sent
         row["by_arithmetic"][str(count)] = alone / seconds
         sends = f"{1e3 * sent:.2f} ms of it to add up"
         print(f"    {count:2} processes: {alone / seconds:5.1f} times as many by arithmetic, {sends}")
     return row
+
+
+def large(entities: int) -> Dataset:
+    """Four facts for each entity; some have many, most have few."""
+    rng, relations = np.random.default_rng(0), 100
+    ends = (entities * rng.random((4 * entities, 2)) ** 3).astype(int)
+    kinds = rng.integers(relations, size=len(ends))
+    triples = as_triples(np.unique(np.insert(ends, 1, kinds, axis=1), axis=0))
+    vocab = Vocabulary([f"e{each}" for each in range(entities)], [f"r{each}" for each in range(relations)])
+    return Dataset(name=f"{entities:,} entities", vocab=vocab, train=triples, valid=triples[:0], test=triples[:0])
 
 
 def memory_of(pid: int | str) -> dict[str, float]:
@@ -162,6 +194,7 @@ def main() -> None:
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--preset", action="append", help="any-graph and recall by default")
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--entities", type=int, help="of a generated graph, in the place of DATA")
     parser.add_argument("--memory", type=int, metavar="FACTS", help="of a graph of so many facts, instead")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -170,8 +203,9 @@ def main() -> None:
     else:
         torch.set_num_threads(1)
         os.environ["OMP_NUM_THREADS"] = "1"
-        dataset = load_dataset(given.data)
-        rows = [compare(name, dataset, given.steps) for name in given.preset or ("any-graph", "recall")]
+        dataset = large(given.entities) if given.entities else load_dataset(given.data)
+        usual = ("recall",) if given.entities else ("any-graph", "recall")
+        rows = [compare(name, dataset, given.steps) for name in given.preset or usual]
     for row in rows if given.json else ():
         append_line(given.json, row)
 

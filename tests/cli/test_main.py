@@ -8,7 +8,7 @@ import pytest
 
 from hmem.cli import main
 from hmem.errors import ConfigError
-from hmem.training.processes import Place
+from hmem.training.places import Place
 from tests.cli.conftest import Command
 
 

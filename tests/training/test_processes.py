@@ -19,7 +19,8 @@ from hmem.model.build import Network
 from hmem.training import loop, processes
 from hmem.training.gathering import backend_for, gathered
 from hmem.training.loop import Hooks, Outcome, Progress, train
-from hmem.training.processes import ALONE, Place, Started, Together
+from hmem.training.places import Place, Started
+from hmem.training.processes import ALONE, Together
 from hmem.training.start import new_model
 from hmem.training.state import State
 from tests.model.problems import small

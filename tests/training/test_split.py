@@ -95,13 +95,13 @@ def test_processes_with_a_part_of_the_rows_take_the_steps_of_one(name: str, coun
         steps = steps_of(deepcopy(material), CPU, processes)
         assert isinstance(steps, SplitSteps)
         losses = [float(loss) for step in range(4) if (loss := steps.take(step, 1.0)) is not None]
-        return losses, processes.collect(steps.table.rows), processes.collect(steps.table.squares), steps.model
+        return losses, processes.collect(steps.table.rows), processes.collect(steps.table.moments["mean"]), steps.model
 
-    losses, rows, squares, model = train(ALONE)
+    losses, rows, means, model = train(ALONE)
     for found in in_threads(count, train):
         assert found[0] == pytest.approx(losses, rel=1e-7)
         torch.testing.assert_close(found[1], rows)
-        torch.testing.assert_close(found[2], squares)
+        torch.testing.assert_close(found[2], means)
         for value, expected in zip(found[3].parameters(), model.parameters(), strict=True):
             torch.testing.assert_close(value, expected)
     assert (rows != steps_of(material, CPU).table.rows).any()  # type: ignore[attr-defined]
@@ -179,7 +179,7 @@ def test_the_state_of_other_entities_is_refused(toy: Dataset, tmp_path: Path) ->
     config, saved = small("recall", training=SOME), list[State]()
     fit(config, toy, 1, broken_off(4, checkpoint=saved.append))
     rows = saved[-1].tables["rows"]
-    for tables in ({"rows": rows[:-1]}, {"squares": rows[:, 0]}, {"rows": rows.long()}, {"rows": rows, "other": rows}):
+    for tables in ({"rows": rows[:-1]}, {"square": rows[:, 0]}, {"rows": rows.long()}, {"rows": rows, "other": rows}):
         with pytest.raises(CheckpointError, match="other vectors than the model"):
             fit(config, toy, 1, resume=replace(saved[-1], tables=tables))
 
@@ -199,7 +199,7 @@ def test_a_setback_leads_to_the_first_or_the_best_rows(toy: Dataset) -> None:
     assert not torch.equal(steps.table.rows, first)
     steps.begin_again()
     assert torch.equal(steps.table.rows, first)
-    assert not steps.table.squares.any()
+    assert not steps.table.moments["times"].any()
     steps.take(0, 1.0)
     steps.keep()
     best = steps.table.rows.clone()

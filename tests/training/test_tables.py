@@ -16,14 +16,14 @@ def table(processes: Processes = ALONE) -> Table:
     return Table(ENTITIES, LIKE, 0.5, 7, processes)
 
 
-def adagrad(rows: Tensor, gradient: Tensor, rate: float, times: int) -> Tensor:
-    """Row by row."""
-    rows, squares = rows.clone(), torch.zeros(len(rows), dtype=rows.dtype)
-    for _ in range(times):
-        for row, each in enumerate(gradient):
-            if each.any():
-                squares[row] += each.square().mean()
-                rows[row] -= rate * each / squares[row].sqrt()
+def adam(rows: Tensor, gradients: list[Tensor], rate: float) -> Tensor:
+    """Row by row: a second moment for each, and nothing where the gradient is zero."""
+    rows = rows.clone()
+    for row in range(len(rows)):
+        mean, square = torch.zeros(DIM).double(), 0.0
+        for times, gradient in enumerate((each[row] for each in gradients if each[row].any()), start=1):
+            mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * float(gradient.square().mean())
+            rows[row] -= rate * mean / (1 - 0.9**times) / (square / (1 - 0.999**times)) ** 0.5
     return rows
 
 
@@ -42,20 +42,24 @@ def wanted(place: int) -> Tensor:
 
 
 def test_processes_fetch_rows_and_step_with_the_sum_of_their_gradients() -> None:
+    generator = torch.Generator().manual_seed(0)
+    given = [[torch.randn(len(wanted(place)), DIM, generator=generator).double() for place in range(3)] for _ in "abc"]
+
     def work(processes: Processes) -> tuple[Tensor, Tensor, Tensor]:
-        mine, entities = table(processes), wanted(processes.place)
-        fetched = mine.fetch(entities)
-        for _ in range(2):
-            mine.step(fetched, (1.0 + entities[:, None]) * torch.ones(len(entities), DIM).double(), rate=0.1)
-        return fetched.rows, mine.rows, mine.squares
+        mine = table(processes)
+        fetched = mine.fetch(wanted(processes.place))
+        for gradients in given:
+            mine.step(fetched, gradients[processes.place], rate=0.1)
+        return fetched.rows, mine.rows, mine.moments["times"]
 
     found, first = in_threads(3, work), table().rows
-    gradient = torch.zeros(ENTITIES, DIM).double()
-    for place, (rows, _, _) in enumerate(found):
-        assert torch.equal(rows, first[wanted(place)])
-        gradient[wanted(place)] += 1.0 + wanted(place)[:, None]
-    torch.testing.assert_close(torch.cat([each[1] for each in found]), adagrad(first, gradient, 0.1, 2))
-    assert (torch.cat([each[2] for each in found]) > 0).nonzero().squeeze(1).tolist() == [0, 3, 4, 10]
+    assert all(torch.equal(rows, first[wanted(place)]) for place, (rows, _, _) in enumerate(found))
+    sums = [torch.zeros(ENTITIES, DIM).double() for _ in given]
+    for total, gradients in zip(sums, given, strict=True):
+        for place, each in enumerate(gradients):
+            total[wanted(place)] += each
+    torch.testing.assert_close(torch.cat([each[1] for each in found]), adam(first, sums, 0.1))
+    assert torch.cat([each[2] for each in found]).nonzero().squeeze(1).tolist() == [0, 3, 4, 10]
 
 
 def test_rows_that_are_touched_decay() -> None:

@@ -39,7 +39,7 @@ from hmem.cli.wording import as_typed
 from hmem.errors import HMemError
 
 if TYPE_CHECKING:
-    from hmem.training.processes import Place
+    from hmem.training.places import Place
 
 # OpenMP threads that wait for each other spin by default. Beside one other busy process that makes training on two
 # cores ninety times slower (216 against 20,000 facts/s measured); sleeping threads lose next to nothing. Torch reads
@@ -112,7 +112,7 @@ def _of_several() -> "Place | None":
     """The place of this process among those that train together, if torchrun has started several."""
     if sys.argv[1:2] != ["train"] or "MASTER_ADDR" not in os.environ:
         return None
-    from hmem.training.processes import Place
+    from hmem.training.places import Place
 
     return Place.of(os.environ)
 

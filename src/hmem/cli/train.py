@@ -79,7 +79,7 @@ def train(
     from hmem.runs.device import resolve_device
     from hmem.runs.fit import Plan, bundled_start, configure, train_in
     from hmem.runs.folder import RunFolder
-    from hmem.training.processes import Place
+    from hmem.training.places import Place
 
     if (data is None) == (from_kb is None):
         raise ConfigError("expected the DATA to train on, or --from KB, and not both")

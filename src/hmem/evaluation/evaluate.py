@@ -22,7 +22,6 @@ from hmem.model.query import Query
 
 BUDGET = 128 * 2**20  # bytes; a matrix then has at most 32 MiB, which the allocator reuses instead of asking anew
 CUDA_BUDGET = 2**30
-COUNTED_BUDGET = 2**29  # in each of several processes
 COPIES = 4  # score matrices alive at once in the worst case
 TIMED = (4, 16)  # questions to warm up with, and those by which it is found how long one takes
 ENOUGH = 50  # questions of a validation, for which it may take longer
@@ -76,7 +75,7 @@ def evaluate(
 def counted_ranks(scorer: Counting, queries: Queries, filtered: Neighborhoods) -> Ranks:
     """The rank of every query's answer among all entities, whose scores are in several processes."""
     ranks = Ranks(*(np.empty(len(queries), dtype=np.int64) for _ in range(3)))
-    most_rows, num_entities = max(1, COUNTED_BUDGET // (COPIES * 4 * scorer.width)), len(filtered.offsets) - 1
+    most_rows, num_entities = rows_per_chunk(scorer, scorer.width), len(filtered.offsets) - 1
     for low in range(0, len(queries), most_rows):
         some = slice(low, low + most_rows)
         entities, roles, targets = (each[some] for each in (queries.entities, queries.roles, queries.targets))
@@ -181,7 +180,7 @@ class Validator:
         return len(np.unique(np.stack([self.queries.entities, self.queries.roles]), axis=1).T)
 
 
-def rows_per_chunk(scorer: Scorer, num_entities: int, budget: int | None = None) -> int:
+def rows_per_chunk(scorer: Scorer | Counting, num_entities: int, budget: int | None = None) -> int:
     """How many queries can be scored at once within the memory of `budget` bytes."""
     if budget is None:
         budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET

@@ -35,7 +35,7 @@ from hmem.runs.measure import Trained, ending, measured, scorer_of
 from hmem.training.clock import Clock
 from hmem.training.gathering import gathered
 from hmem.training.loop import Hooks, Outcome, Progress, train
-from hmem.training.processes import Place
+from hmem.training.places import Place
 from hmem.training.state import State
 from hmem.training.warm_start import warm_start
 

@@ -13,7 +13,8 @@ from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-
 
 from hmem.errors import ConfigError, Hint, ProcessError
 from hmem.training import processes
-from hmem.training.processes import ALONE, END, Place, Processes, Started, Together
+from hmem.training.places import Place, Started
+from hmem.training.processes import ALONE, END, Processes, Together
 
 TO_BEGIN = timedelta(minutes=5)  # for followers, to import what they need and to answer
 SECONDS_TO_LEAVE = 10.0

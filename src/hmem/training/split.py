@@ -25,7 +25,6 @@ from hmem.training.steps import Material, Steps, as_slice
 from hmem.training.tables import Fetched, Table
 
 VECTORS = "embeddings.entity"
-ROWS = 100.0  # how many times the learning rate is the step of a row's first gradient
 
 
 def steps_of(
@@ -83,8 +82,14 @@ class SplitSteps(Steps):
         loss = super().take(step, rate)  # whole, since all processes take part in the table's
         gradient = torch.zeros_like(vectors) if vectors.grad is None else vectors.grad
         size = rate * training.learning_rate
-        self.table.step(fetched, gradient, ROWS * size, size * training.weight_decay)
+        self.table.step(fetched, gradient, size, size * training.weight_decay)
         return loss
+
+    def _gradient(
+        self, batch: Query, rows: range, step: int, is_over: Callable[[], bool] = lambda: False
+    ) -> Float[Tensor, ""] | None:
+        self.model.embeddings.entity.grad = None  # of a try for which there was too little memory
+        return super()._gradient(batch, rows, step, is_over)
 
     def _loss(self, query: Query, noise: Noise) -> Float[Tensor, ""]:
         noise.graph = self.graph

@@ -2,12 +2,11 @@
 
 Each process owns a range of the rows, with what the optimizer keeps of each. Before a step it fetches those that its
 questions need from their owners, and afterwards it sends the gradients of these rows back, which the owner adds up: no
-array ever has a row for each entity. Row-wise Adagrad,
+array ever has a row for each entity. Adam, as for all that is learned, with one second moment for each row,
 
-    h_x ← h_x + mean(g_x²)        e_x ← e_x − η g_x / √h_x
+    m_x ← β₁ m_x + (1 − β₁) g_x        v_x ← β₂ v_x + (1 − β₂) mean(g_x²)        e_x ← e_x − η m̂_x / √v̂_x
 
-keeps one number for each row, and a row that a step does not touch stays as it is. Adam would want two numbers for each
-number, and moves rows by momentum between their gradients.
+leaves a row that a step does not touch as it is, and corrects the moments of each (m̂, v̂) by how often it was touched.
 
 With one process it owns all rows, and fetches them from itself.
 """
@@ -23,7 +22,8 @@ from hmem.model.query import seed_for
 from hmem.training.processes import Processes
 
 BLOCK = 65_536  # rows that are drawn from one seed, so that they do not depend on who owns them
-TINY = 1e-20
+MOMENTS = ("mean", "square", "times")  # m, v, and how often a row was touched
+BETAS, TINY = (0.9, 0.999), 1e-8  # as torch has them
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -48,7 +48,7 @@ class Table:
         self.low, self.high = self.bounds[processes.place : processes.place + 2].tolist()
         self.kept: Tensor | None = None
         self.rows: Float[Tensor, "own de"] = self._first().to(like)
-        self.squares: Float[Tensor, " own"] = self.rows.new_zeros(len(self.rows))
+        self.moments = self._no_moments()
 
     def fetch(self, entities: Int[Tensor, " n"]) -> Fetched:
         """The rows of some entities, which are sorted; all processes fetch at the same time."""
@@ -67,10 +67,13 @@ class Table:
         all_gradients = self.processes.exchange(gradient, fetched.given, fetched.taken)  # (m, de)
         touched, place = torch.unique(fetched.asked, return_inverse=True)
         total = self.rows.new_zeros(len(touched), self.dim).index_add_(0, place, all_gradients)
-        squares = self.squares.index_select(0, touched) + total.square().mean(1)
-        self.squares.index_copy_(0, touched, squares)
-        moved = rate * total / squares.clamp_min(TINY).sqrt()[:, None]
-        self.rows.index_add_(0, touched, moved + decay * self.rows.index_select(0, touched), alpha=-1)
+        mean, square, times = (self.moments[name].index_select(0, touched) for name in MOMENTS)
+        mean, times = torch.lerp(total, mean, BETAS[0]), times + 1
+        square = torch.lerp(total.square().mean(1), square, BETAS[1])
+        for name, each in zip(MOMENTS, (mean, square, times), strict=True):
+            self.moments[name].index_copy_(0, touched, each)
+        sizes = (square / (1 - BETAS[1] ** times)).sqrt() * (1 - BETAS[0] ** times) + TINY  # (touched,)
+        self.rows.index_add_(0, touched, rate * mean / sizes[:, None] + decay * self.rows[touched], alpha=-1)
 
     def keep(self) -> None:
         """Remember the rows as the best so far."""
@@ -79,7 +82,7 @@ class Table:
     def go_back(self) -> None:
         """To the rows that were kept, or to the first if none were."""
         self.rows.copy_(self._first() if self.kept is None else self.kept)
-        self.squares.zero_()
+        self.moments = self._no_moments()
 
     def whole(self) -> Float[Tensor, "all de"]:
         """The rows of all processes, in the first."""
@@ -87,20 +90,29 @@ class Table:
 
     def state(self) -> dict[str, Tensor]:
         """All that a run needs to go on, of all processes, in the first."""
-        found = {"rows": self.whole(), "squares": self.processes.collect(self.squares)}
-        return found if self.kept is None else {**found, "kept": self.processes.collect(self.kept)}
+        here = {"rows": self.rows, **self.moments} | ({} if self.kept is None else {"kept": self.kept})
+        return {name: self.processes.collect(each) for name, each in here.items()}
 
     def restore(self, tables: dict[str, Tensor]) -> None:
-        """Take over the rows that are here from a run that was stopped, by however many processes."""
+        """Take over the rows that are here from a run that was stopped, by however many processes.
+
+        Rows alone are those of a model that training begins with.
+        """
         shape, own = (self.num_entities, self.dim), slice(self.low, self.high)
-        expected = {"rows": shape, "squares": shape[:1], "kept": shape}
+        expected = {"rows": shape, "kept": shape, "mean": shape, "square": shape[:1], "times": shape[:1]}
         sound = all(expected.get(name) == each.shape and each.is_floating_point() for name, each in tables.items())
         if "rows" not in tables or not sound:
             raise CheckpointError("the state of the run has other vectors than the model")
         self.rows.copy_(tables["rows"][own])
-        if "squares" in tables:
-            self.squares.copy_(tables["squares"][own])
+        for name in MOMENTS:
+            if name in tables:
+                self.moments[name].copy_(tables[name][own])
         self.kept = tables.get("kept", tables["rows"])[own].to(self.rows, copy=True)
+
+    def _no_moments(self) -> dict[str, Tensor]:
+        """Of rows that were never touched."""
+        shapes = dict.fromkeys(MOMENTS, (len(self.rows),)) | {"mean": self.rows.shape}
+        return {name: self.rows.new_zeros(shape) for name, shape in shapes.items()}
 
     def _first(self) -> Float[Tensor, "own de"]:
         rows = torch.empty(self.high - self.low, self.dim)
