@@ -8,12 +8,15 @@ nothing of these. Then asks for the best answer that is not stored
   for questions of which others are stored and for those without any;
 - to questions drawn from all that have a stored answer: `probability` says how likely it is.
 
-An answer is true if its fact was hidden. `off` is how far what is said and what is true lie apart on average, over five
-bins of equal mass; with n questions chance alone makes that about 1/√n.
+That is done several times, with other facts hidden each time, and all questions of a kind are taken together.
 
-    python benchmarks/calibration.py [DATA ...] [--given] [--questions 600] [--json PATH]
+An answer is true if its fact was hidden. `said` and `true` are means; the interval is where their difference lies in 95
+of 100 cases, by the questions asked: what the base itself happened to leave out adds to it. `off` is how far the two
+lie apart on average, over five bins of equal mass; with n questions chance alone makes that about 1/√n.
 
-DATA are datasets, folders or files of facts.
+    python benchmarks/calibration.py [DATA ...] [--given] [--questions 600] [--seeds 3] [--first 0] [--json PATH]
+
+DATA are datasets, folders or files of facts, or generated-N for the N-th of `hmem.graph.generated`.
 """
 
 import argparse
@@ -21,13 +24,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import hmem
 from hmem.evaluation.isotonic import expected_calibration_error
 from hmem.graph.dataset import Dataset, spare_rows
+from hmem.graph.generated import generated
 from hmem.graph.triples import Triples
 from hmem.knowledge.results import Direction, Question
 from hmem.knowledge.session import Session, whole
@@ -38,44 +42,77 @@ BINS = 5
 AT_ONCE = 50
 
 
+KINDS = ("lacking", "lacking, filled", "lacking, empty", "any filled")
+
+
 class Asked(NamedTuple):
     entity: int
     relation: int
     direction: Direction
 
 
+class Measured(NamedTuple):
+    """What was said of the best answers to questions of each kind, and whether they are true."""
+
+    seconds: float  # to calibrate
+    found: dict[str, tuple[np.ndarray, np.ndarray]]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*", default=["wordnet-mini"])
     parser.add_argument("--given", action="store_true", help="hide the test facts of the dataset")
-    parser.add_argument("--questions", type=int, default=600, help="of each kind")
+    parser.add_argument("--questions", type=int, default=600, help="of each kind, each time")
+    parser.add_argument("--seeds", type=int, default=3, help="how many times facts are hidden; once with --given")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    print(f"{'':22s} {'questions of':>14s} {'number':>7s} {'said':>7s} {'true':>7s} {'off':>6s}", flush=True)
+    print(f"{'':22s} {'questions':>15s} {'number':>7s} {'said':>6s} {'true':>6s}  {'difference':>11s} {'off':>5s}")
     for data in given.data:
-        dataset = hmem.load_dataset(data)
+        dataset = generated(int(data[10:])) if data.startswith("generated-") else hmem.load_dataset(data)
         hidden = "test facts" if given.given else "a tenth"
-        for kind, found in measured(dataset, given.questions, given.given).items():
+        seeds = [None] if given.given else list(range(given.first, given.first + given.seeds))
+        asked = [measured(dataset, given.questions, seed) for seed in seeds]
+        seconds = [round(each.seconds, 1) for each in asked]
+        for kind in KINDS:
+            said, is_true = (np.concatenate(parts) for parts in zip(*(each.found[kind] for each in asked), strict=True))
+            if not len(said):
+                continue
+            found = judged(said, is_true)
             about = {"question": "calibration", "dataset": dataset.name, "model": "base", "hidden": hidden}
-            line = {**about, "kind": kind, **found}
-            shown = f"{found['number']:7,d} {found['said']:7.3f} {found['true']:7.3f} {100 * found['off']:6.1f}"
-            print(f"{dataset.name:22.22s} {kind:>14s} {shown}", flush=True)
+            line = {**about, "kind": kind, "seeds": seeds, **found, "seconds_to_calibrate": seconds}
+            low, high = (100 * each for each in found["interval"])
+            shown = f"{found['number']:7,d} {found['said']:6.3f} {found['true']:6.3f}  {low:+5.1f}…{high:+5.1f}"
+            print(f"{dataset.name:22.22s} {kind:>15s} {shown} {100 * found['off']:5.1f}", flush=True)
             if given.json:
                 append_line(given.json, line)
 
 
-def hide(dataset: Dataset, is_given: bool) -> tuple[Triples, Triples]:
-    """The facts that are hidden and those that are stored."""
-    if is_given:
+def judged(said: np.ndarray, is_true: np.ndarray) -> dict[str, Any]:
+    """How far what is said of some answers is from what is true of them."""
+    over = said - is_true
+    error = 1.96 * float(over.std()) / np.sqrt(len(over))
+    return {
+        "number": len(said),
+        "said": float(said.mean()),
+        "true": float(is_true.mean()),
+        "interval": [float(over.mean() - error), float(over.mean() + error)],
+        "off": expected_calibration_error(said, is_true, BINS),
+    }
+
+
+def hide(dataset: Dataset, seed: int | None) -> tuple[Triples, Triples]:
+    """The facts that are hidden and those that are stored; without a seed those of test are."""
+    if seed is None:
         return dataset.test, dataset.inference_triples("train+valid")
-    facts = np.random.default_rng(0).permutation(np.unique(dataset.everything(), axis=0))
+    facts = np.random.default_rng(seed).permutation(np.unique(dataset.everything(), axis=0))
     rows = spare_rows(facts, round(HIDDEN * len(facts)))
     return facts[rows], np.delete(facts, rows, axis=0)
 
 
-def measured(dataset: Dataset, most: int, is_given: bool = False) -> dict[str, dict[str, float]]:
+def measured(dataset: Dataset, most: int, seed: int | None = 0) -> Measured:
     """What is said and what is true, for each kind of question."""
-    hidden, stored = hide(dataset, is_given)
+    hidden, stored = hide(dataset, seed)
     with_facts = np.unique(stored[:, [0, 2]])
     hidden = hidden[np.isin(hidden[:, [0, 2]], with_facts).all(1)]
     entities, relations = list(dataset.vocab.entities), list(dataset.vocab.relations)
@@ -83,12 +120,13 @@ def measured(dataset: Dataset, most: int, is_given: bool = False) -> dict[str, d
     filled = slots(stored)
     lacking = drawn(sorted(slots(hidden)), most)
     kinds = {
-        "lacking": ([each for each in lacking if each in filled], "if_missing"),
+        "lacking": (lacking, "if_missing"),
+        "lacking, filled": ([each for each in lacking if each in filled], "if_missing"),
         "lacking, empty": ([each for each in lacking if each not in filled], "if_missing"),
         "any filled": (drawn(sorted(filled), most), "probability"),
     }
     names = [(entities[head], relations[relation], entities[tail]) for head, relation, tail in stored.tolist()]
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     with (
         tempfile.TemporaryDirectory() as folder,
         hmem.KnowledgeBase.create(f"{folder}/all.kb", facts=names) as kb,
@@ -98,12 +136,8 @@ def measured(dataset: Dataset, most: int, is_given: bool = False) -> dict[str, d
         assert session.probabilities.calibration is not None, "too few facts"
         seconds = time.perf_counter() - started
         for kind, (asked, which) in kinds.items():
-            said, is_true = judged(session, dataset, asked, which, known)
-            if len(said):
-                off = expected_calibration_error(said, is_true, BINS)
-                shares = {"said": float(said.mean()), "true": float(is_true.mean()), "off": off}
-                found[kind] = {"number": len(said), **shares, "seconds_to_calibrate": round(seconds, 1)}
-    return found
+            found[kind] = best_answers(session, dataset, asked, which, known)
+    return Measured(seconds, found)
 
 
 def slots(facts: np.ndarray) -> set[Asked]:
@@ -116,7 +150,7 @@ def drawn(asked: Sequence[Asked], most: int) -> list[Asked]:
     return [asked[place] for place in np.random.default_rng(1).permutation(len(asked))[:most].tolist()]
 
 
-def judged(
+def best_answers(
     session: Session, dataset: Dataset, asked: Sequence[Asked], which: str, hidden: set[tuple[str, str, str]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The probability of each best answer, and whether its fact was hidden."""

@@ -26,7 +26,8 @@ import hmem
 from hmem.config import merge, parse_assignments
 from hmem.evaluation.baselines import Counts
 from hmem.evaluation.calibration import Calibration, calibrate
-from hmem.evaluation.slots import shares_of_kind, stored_answers
+from hmem.evaluation.role_counts import shares_of_kind
+from hmem.evaluation.slots import stored_answers
 from hmem.graph.dataset import Dataset, spare_rows
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.missing import DEPTH, OF_KIND

@@ -1,29 +1,15 @@
 """What the stored facts say of a role is what a loop counts, and the estimate finds what it was made from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.evaluation.isotonic import Steps
-from hmem.evaluation.slots import (
-    BUCKETS,
-    EMPTY,
-    FILLED,
-    KIND_PRIOR,
-    MOST_SURE,
-    PRIOR,
-    WITHHELD,
-    Estimate,
-    Slot,
-    Slots,
-    count,
-    describe,
-    drawn,
-    fit,
-    shares_of_kind,
-    without_unseen,
-)
+from hmem.evaluation.role_counts import BUCKETS, KIND_PRIOR, PRIOR, WITHHELD, count, shares_of_kind
+from hmem.evaluation.slots import EMPTY, FILLED, MOST_SURE, Estimate, Slot, Slots, describe, fit
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from tests.laws import examples
@@ -96,26 +82,6 @@ def test_slots_are_described_by_what_is_stored_there() -> None:
     assert certain.matrix()[0, 2] == pytest.approx(8, abs=0.01)
 
 
-def test_the_estimate_finds_what_the_slots_were_made_from() -> None:
-    rng = np.random.default_rng(0)
-    slots = Slot(rng.random(8000) < 0.5, rng.normal(size=8000), rng.uniform(-6, 0, 8000), rng.integers(1, 9, 8000))
-    coefficients = np.array([0.5, 1.0, 0.4, -0.3])
-    truth = 1 / (1 + np.exp(-slots.matrix() @ coefficients))
-    is_missing = rng.random(8000) < truth
-    counted = count(Neighborhoods.build(as_triples([(0, 0, 1)]), ENTITIES, RELATIONS))
-    found = fit(counted, slots, is_missing, np.ones(8000))
-    assert found is not None
-    for each in (found.filled, found.empty):
-        assert each.coefficients == pytest.approx(coefficients, abs=0.35)
-    assert np.abs(found.missing(slots) - truth).mean() < 0.05
-    # Of those that lack nothing one in four is kept, and stands for four.
-    kept = is_missing | (rng.random(8000) < 0.25)
-    some = Slot(*(part[kept] for part in slots))
-    weighted = fit(counted, some, is_missing[kept], np.where(is_missing, 1.0, 4.0)[kept])
-    assert weighted is not None
-    assert np.abs(weighted.missing(slots) - truth).mean() < 0.05
-
-
 def test_a_few_slots_are_drawn_to_what_is_usual_and_many_are_not() -> None:
     rng = np.random.default_rng(0)
     slots = Slot(rng.random(8000) < 0.5, rng.normal(size=8000), rng.uniform(-6, 0, 8000), rng.integers(1, 9, 8000))
@@ -126,34 +92,20 @@ def test_a_few_slots_are_drawn_to_what_is_usual_and_many_are_not() -> None:
     truth = np.minimum(1 - (1 - best / (1 - best)) * (1 - np.maximum(left_out, best)) / (1 - best), MOST_SURE)
     is_missing = rng.random(8000) < left_out
     counted = count(Neighborhoods.build(as_triples([(0, 0, 1)]), ENTITIES, RELATIONS))
-    few = drawn(counted, Slot(*(part[:20] for part in slots)), is_missing[:20], np.ones(20), times=1.0)
-    many = drawn(counted, slots, is_missing, np.ones(8000), times=1.0)
+    few = fit(counted, Slot(*(part[:20] for part in slots)), is_missing[:20], np.ones(20), times=1.0)
+    many = fit(counted, slots, is_missing, np.ones(8000), times=1.0)
     for each, values in ((few.filled, FILLED), (few.empty, EMPTY)):
         assert np.abs(each.coefficients[1:] - values[1:]).max() < 0.25
     assert np.abs(many.missing(slots) - truth).mean() < 0.02
     # Twice as much is missing: what lacks nothing must lack nothing in both of two halves.
-    twice = drawn(counted, slots, is_missing, np.ones(8000), times=2.0)
+    twice = fit(counted, slots, is_missing, np.ones(8000), times=2.0)
+    twice = replace(twice, filled=twice.filled._replace(left_out=None), empty=twice.empty._replace(left_out=None))
     once = 1 / (1 + np.exp(-np.where(slots.is_filled, slots.matrix() @ many.filled.coefficients, -9)))
     several = np.minimum(1 - (1 - once) ** 2, MOST_SURE)
     unsure = slots.is_filled & (slots.lead_log_p < -5)  # it is not the best answer alone that may have been left out
     assert twice.missing(slots)[unsure] == pytest.approx(several[unsure], abs=0.02)
     assert (twice.missing(slots) >= several - 1e-9)[slots.is_filled].all()
     assert Slots.from_dict(twice.to_dict()).missing(slots) == pytest.approx(twice.missing(slots))
-
-
-def test_slots_that_lack_an_answer_unseen_are_not_complete() -> None:
-    """Of 100 slots 15 are seen to lack an answer, and three times as many lack one unseen."""
-    found = without_unseen(Steps(starts=np.array([0.0, 1.0]), values=np.array([0.15, 0.4])), 0.25)
-    assert found.values[0] == pytest.approx(15 / (15 + 40))
-    assert found.values[1] == 0.98  # more than can be, by accident: never quite certain
-    same = without_unseen(found, 1.0)
-    assert same.values[0] == pytest.approx(found.values[0])
-
-
-def test_without_examples_of_both_kinds_of_slot_there_is_no_estimate() -> None:
-    counted = count(Neighborhoods.build(as_triples([(0, 0, 1)]), ENTITIES, RELATIONS))
-    slots = Slot(np.array([True]), np.zeros(1), np.zeros(1), np.ones(1, dtype=np.int64))
-    assert fit(counted, slots, np.array([True]), np.ones(1)) is None
 
 
 def test_an_empty_slot_lacks_a_single_answer_that_is_left_out_or_missing_anyway() -> None:
@@ -168,3 +120,10 @@ def test_an_empty_slot_lacks_a_single_answer_that_is_left_out_or_missing_anyway(
 def test_no_slots_have_no_descriptions() -> None:
     graph, none = Neighborhoods.build(as_triples([(0, 0, 1)]), 2, 1), np.empty(0, dtype=np.int64)
     assert [len(part) for part in describe(count(graph), graph, none, none, np.empty(0))] == [0] * len(Slot._fields)
+
+
+def test_estimates_of_models_of_before_are_read() -> None:
+    steps = Steps(starts=np.array([-1.0, 1.0]), values=np.array([0.1, 0.7]))
+    old = Estimate(np.array([0.0, 1.0, 0.0, 0.0]), steps)
+    slots = Slot(np.ones(2, dtype=np.int64), np.array([-2.0, 2.0]), np.zeros(2), np.ones(2, dtype=np.int64))
+    assert Estimate.from_dict(old.to_dict())(slots.matrix()).tolist() == [0.1, 0.7]

@@ -15,7 +15,7 @@ from hmem.errors import (
     UnknownNameError,
     UntrainedRelationError,
 )
-from hmem.evaluation.calibration import Calibration, calibration_of
+from hmem.evaluation.calibration import Calibration, Shares, calibration_of
 from hmem.evaluation.outcomes import Outcomes
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.predictor import Predictor
@@ -28,7 +28,8 @@ from tests.knowledge.living import RELATIONS, TOY_FACTS, UNSEEN, UNTRAINED
 
 def some_calibration() -> Calibration:
     log_p = np.linspace(-8, 0, 50)
-    return calibration_of(Outcomes(log_p, log_p > -3, np.arange(50) % 5 == 4, np.arange(50) // 5))
+    none = np.zeros(50, dtype=np.int64)
+    return calibration_of(Outcomes(log_p, log_p > -3, np.arange(50) % 5 == 4, np.arange(50) // 5, none), Shares(0.1))
 
 
 @pytest.fixture(params=["recall", "tpr"])

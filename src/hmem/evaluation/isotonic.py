@@ -76,14 +76,18 @@ def isotonic(
 
 
 def expected_calibration_error(
-    probability: Float[np.ndarray, " n"], is_true: Bool[np.ndarray, " n"], bins: int = BINS
+    probability: Float[np.ndarray, " n"],
+    is_true: Bool[np.ndarray, " n"],
+    bins: int = BINS,
+    weights: Float[np.ndarray, " n"] | None = None,
 ) -> float:
-    """How far predicted and counted shares lie apart, on average over bins of equal mass.
+    """How far predicted and counted shares lie apart, on average over bins of equal numbers.
 
-    Equal probabilities share a bin.
+    Equal probabilities share a bin. `weights` say what each counts for.
     """
+    weights = np.ones(len(probability)) if weights is None else weights
     _, place, counts = np.unique(probability, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - counts / 2  # the mean rank of each value
     bin_of = np.minimum((middle * bins / len(probability)).astype(np.int64), bins - 1)[place]
-    gaps = np.bincount(bin_of, weights=probability - is_true, minlength=bins)
-    return float(np.abs(gaps).sum() / len(probability))
+    gaps = np.bincount(bin_of, weights=weights * (probability - is_true), minlength=bins)
+    return float(np.abs(gaps).sum() / weights.sum())

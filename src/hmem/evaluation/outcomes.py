@@ -29,7 +29,7 @@ class Outcomes(NamedTuple):
     is_true: Bool[np.ndarray, " n"]
     leads: Bool[np.ndarray, " n"]  # whether it is the first answer to its question
     question: Int[np.ndarray, " n"]
-    stored: Int[np.ndarray, " n"] | None = None  # how many answers to its question are stored
+    stored: Int[np.ndarray, " n"]  # how many answers to its question are stored
 
 
 def outcomes_of(scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int) -> Outcomes:

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hmem.evaluation.calibration import Calibration
-from hmem.evaluation.slots import shares_of_kind, stored_answers
+from hmem.evaluation.role_counts import shares_of_kind
+from hmem.evaluation.slots import stored_answers
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.predictor import Predictor

@@ -23,14 +23,10 @@ import torch
 from jaxtyping import Int
 
 from hmem.errors import HMemError
-from hmem.evaluation.calibration import (
-    Calibration,
-    asked_by_validation,
-    marks_of,
-)
+from hmem.evaluation.calibration import Calibration, Shares, calibrate_by
 from hmem.evaluation.joined import USUAL, Joined, Weights
-from hmem.evaluation.presumed import calibrate_by
-from hmem.evaluation.slots import count
+from hmem.evaluation.marks import asked_by_validation, marks_of
+from hmem.evaluation.role_counts import count
 from hmem.evaluation.weighing import Asked, asked, weigh
 from hmem.graph.dataset import Dataset, spare_rows
 from hmem.graph.fact_keys import fact_keys
@@ -46,14 +42,13 @@ from hmem.training.allocation import kept_memory
 FEWEST = 200  # facts from which on some can be left out
 MOST_FACTS = 2_000_000  # beyond, leaving out a twentieth takes minutes and much memory
 LEFT_OUT = 0.05  # of the facts, at a time
-LACKING = 0.1  # of all facts, those that a base is presumed to lack
 MOST_TIMES = 10
 WORK = 15_000_000  # edges that may be looked at in all: some seconds of two cores
 MOST, LEAST = 600, 100  # questions
 WEIGHED = 400  # of these questions, by which the network and counting are weighed
 GROWN = 1.5  # times as many facts as when it was last done, or as few
 KEY = "calibration"  # of the note in which a base keeps it
-FORM = 3  # of the note; another number when the same facts would give another calibration
+FORM = 4  # of the note; another number when the same facts would give another calibration
 
 
 class LeftOut(NamedTuple):
@@ -157,7 +152,7 @@ class SelfCalibration:
                 scorer.weights = weights
                 slots = max(1, min(len(sample), 2 * len(dataset.valid)) // 2)
                 marks.append(marks_of(scorer, dataset, sample=sample, slots=slots))
-        return weights, calibrate_by(marks, self.live.graph, LEFT_OUT, LACKING)
+        return weights, calibrate_by(marks, self.live.graph, Shares(LEFT_OUT))
 
     def _parts(self) -> list[LeftOut]:
         """The base without one and another twentieth of its facts, until there are enough questions."""
