@@ -11,7 +11,8 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.slot_sizes import slot_sizes, usual_answers
 from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.newcomers import Newcomers, Slots
+from hmem.knowledge.newcomers import Case, Judged, Likely, Newcomers, Slots, left_out
+from hmem.knowledge.retraining import Retraining
 
 TEAMS = {f"team {team}": [f"skill {team} {skill}" for skill in range(8)] for team in range(5)}
 FACTS = [
@@ -41,11 +42,11 @@ def test_of_a_newcomer_more_is_missing_than_of_others(tmp_path: Path) -> None:
 
 
 def test_answers_about_a_newcomer_are_as_likely_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sure = Steps(starts=np.zeros(1), values=np.full(1, 0.77))
-    monkeypatch.setattr(Newcomers, "_calibrate", lambda *_: sure)
+    sure, surer = (Judged(*2 * (Steps(starts=np.zeros(1), values=np.full(1, each)),)) for each in (0.77, 0.88))
+    monkeypatch.setattr(Newcomers, "_calibrate", lambda *_: Likely(sure, surer))
     with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
         kb.add_many(NEW)
-        assert {each.probability for each in kb.predict("newcomer", "can")} == {0.77}
+        assert {(each.probability, each.if_missing) for each in kb.predict("newcomer", "can")} == {(0.77, 0.88)}
         assert kb.explain("newcomer", "can", TEAMS["team 0"][3]).probability == 0.77
         assert 0.77 not in {each.probability for each in kb.predict("worker 0 of team 0", "can")}
 
@@ -56,12 +57,12 @@ def test_who_has_as_much_as_others_is_none(tmp_path: Path) -> None:
         with kb.session() as session:
             assert session.probabilities.newcomers is not None
             entity, role = session.names.entity("newcomer"), session.names.role("can", "tail")
-            assert session.probabilities.newcomers.steps(entity, role) is None
+            assert session.probabilities.newcomers.likely(entity, role) is None
             kb.remove_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][2:7]])
         with kb.session() as session:
             assert session.probabilities.newcomers is not None
-            assert session.probabilities.newcomers.steps(entity, role) is not None
-            assert session.probabilities.newcomers.steps(0, role) is None  # there from the start
+            assert session.probabilities.newcomers.likely(entity, role) is not None
+            assert session.probabilities.newcomers.likely(0, role) is None  # there from the start
 
 
 def test_what_suits_those_that_were_there_is_not_taken_for_newcomers(tmp_path: Path) -> None:
@@ -76,15 +77,19 @@ def test_what_suits_those_that_were_there_is_not_taken_for_newcomers(tmp_path: P
             assert session.probabilities.weights(0, role) == of_base
 
 
-def test_all_but_a_few_answers_are_left_out() -> None:
-    facts = np.array([(0, 0, tail) for tail in range(5, 10)] + [(1, 0, 5), (1, 1, 6), (0, 1, 7), (2, 0, 0)])
+def test_all_but_a_few_facts_are_left_out() -> None:
+    facts = np.array([(0, 0, tail) for tail in range(5, 10)] + [(1, 0, 5), (1, 1, 6), (0, 1, 7), (0, 1, 8), (2, 0, 0)])
     slots = Slots.of(facts, 2, role=2)
     assert dict(zip(slots.entities.tolist(), slots.counts.tolist(), strict=True)) == {0: 5, 1: 1, 2: 1}
-    hidden = slots.left_out(facts, np.array([0, 1]), 2, alone=False)
-    assert hidden.tolist()[5:] == [False] * 4
+    hidden = left_out(facts, 2, np.array([0, 1]), Case(role=2, stored=2, kind=2, others=1))
     assert hidden[:5].sum() == 3
-    alone = slots.left_out(facts, np.array([0, 1]), 2, alone=True)
-    assert alone.tolist()[5:] == [False, True, True, True]
+    assert hidden[5:7].tolist() == [False, False]  # 1 has no more
+    assert hidden[7:].sum() == 2  # of three other facts of 0 one is left
+    empty = left_out(facts, 2, np.array([0]), Case(role=2, stored=0, kind=3, others=1))
+    assert hidden[:5].sum() == 3
+    assert empty[:5].all()
+    assert empty[7:9].sum() == 1  # what makes it one of its kind is kept
+    assert empty[9]
     assert usual_answers(slot_sizes(Neighborhoods.build(facts.astype(np.int32), 10, 2)), 4).tolist() == [1, 1, 1, 1]
 
 
@@ -96,3 +101,32 @@ def test_an_entity_is_no_answer_to_a_question_about_itself(tmp_path: Path) -> No
         assert "newcomer" in [each.tail for each in kb.predict("newcomer", "can", k=200)]
         kb.remove("boss", "can", "boss")
         assert "newcomer" not in [each.tail for each in kb.predict("newcomer", "can", k=200)]
+
+
+HOMES = [
+    fact
+    for person in range(120)
+    for fact in (
+        (f"p{person}", "works at", f"firm {person % 6}"),
+        *([(f"p{person}", "lives in", f"town {person % 6 // 2}")] if person % 5 else []),
+    )
+]
+
+
+@pytest.mark.parametrize("preset", ["recall", pytest.param("any-graph", marks=pytest.mark.slow)])
+def test_a_trained_model_knows_its_newcomers(tmp_path: Path, preset: str) -> None:
+    """Four of five have a home in the town of their firm; some came after training with their firm alone."""
+    new = [f"p{person}" for person in range(0, 120, 11)]
+    known = [fact for fact in HOMES if fact[0] not in new]
+    KnowledgeBase.create(tmp_path / "homes.kb", facts=known).close()
+    small = {"memory": {"entity_dim": 12, "relation_dim": 6}} if preset == "recall" else {}
+    settings = {**small, "training": {"epochs": 1, "validate_every": 1, "counting": 1.0}}
+    Retraining.of(tmp_path / "homes.kb", tmp_path / "m").train(tmp_path / "m", preset, settings=settings)
+    with KnowledgeBase.open(tmp_path / "homes.kb") as kb:
+        kb.add_many([fact for fact in HOMES if fact[0] in new and fact[1] == "works at"])
+        best = [kb.predict(each, "lives in", k=1)[0] for each in new]
+        said = sum(each.probability or 0 for each in best) / len(best)
+        true = sum(each.names in HOMES for each in best) / len(best)
+        assert true >= 0.7
+        assert said == pytest.approx(true, abs=0.25)
+        assert (kb.predict("p1", "lives in", k=1)[0].probability or 0) < 0.2  # whose home is stored

@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float, Int
 
 from hmem.errors import DataError, HMemError, Place
-from hmem.evaluation.slots import Counted, count
+from hmem.evaluation.role_counts import Counted, count
 from hmem.graph.disk.folder import written
 from hmem.graph.disk.index import DiskGraph, graph_so_far, write_graph
 from hmem.graph.names import Vocabulary

@@ -27,7 +27,9 @@ class Probabilities:
         if self_calibration is None and belongs_to_no_graph:
             self_calibration = SelfCalibration(saved.model, live, link)
         self.self_calibration = self_calibration
-        self.newcomers = Newcomers(saved.model, live) if belongs_to_no_graph else None
+        judges = calibration is not None or self_calibration is not None
+        weights = USUAL if belongs_to_no_graph else self._weights
+        self.newcomers = Newcomers(saved, live, weights) if judges and not saved.model.is_implicit else None
 
     @property
     def calibration(self) -> Calibration | None:
@@ -36,9 +38,10 @@ class Probabilities:
 
     def weights(self, entity: int, role: int) -> Weights:
         """What the network and counting are worth in a question: in this base, or anywhere if the entity is new."""
-        if self.newcomers is not None and self.newcomers.is_one(entity, role):
-            return USUAL
-        return self._weights if self.self_calibration is None else self.self_calibration.weights
+        if self.self_calibration is None:
+            return self._weights
+        is_new = self.newcomers is not None and self.newcomers.is_one(entity, role)
+        return USUAL if is_new else self.self_calibration.weights
 
     def of(self, entities: Ids, roles: Ids, ranked: Ranked) -> list[tuple[float | None, float | None]]:
         """The probability of each answer, and that provided an answer is missing at all.
@@ -54,10 +57,11 @@ class Probabilities:
         if_missing = calibration.probability(ranked.log_p, ranked.leads, stored=stored)
         shown = missing * if_missing
         for entity, role in set(zip(entities.tolist(), roles.tolist(), strict=True)):
-            steps = None if self.newcomers is None else self.newcomers.steps(entity, role)
-            if steps is not None:
+            likely = None if self.newcomers is None else self.newcomers.likely(entity, role)
+            if likely is not None:
                 rows = (entities == entity) & (roles == role)
-                shown[rows] = if_missing[rows] = steps(ranked.log_p[rows])
+                shown[rows] = likely.shown(ranked.log_p[rows], ranked.leads[rows])
+                if_missing[rows] = likely.if_missing(ranked.log_p[rows], ranked.leads[rows])
         outgrown = {entity for entity in set(entities.tolist()) if self.has_outgrown(entity)}
         both = zip(shown.tolist(), if_missing.tolist(), strict=True)
         none = None, None

@@ -15,9 +15,10 @@ from torch import Tensor
 
 from hmem.config import Config
 from hmem.errors import InterruptedRunError
-from hmem.evaluation.calibration import QUESTIONS, SLOTS, Calibration, calibrate
+from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.evaluate import Scorer, Validator
 from hmem.evaluation.joined import ALONE, Joined, Weights, weights_of
+from hmem.evaluation.marks import QUESTIONS, SLOTS
 from hmem.evaluation.queries import Queries, queries_of
 from hmem.evaluation.report import Report, report
 from hmem.evaluation.weighing import Choice, choose
