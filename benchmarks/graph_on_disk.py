@@ -5,13 +5,14 @@
     python benchmarks/graph_on_disk.py engines facts.tsv                  # the same by DuckDB and Polars
     python benchmarks/graph_on_disk.py odd                                # and which of them read odd files
     python benchmarks/graph_on_disk.py read graph                         # microseconds per name and neighborhood
-    python benchmarks/graph_on_disk.py access --facts 1000000000          # the same in a sparse file of that size
+    python benchmarks/graph_on_disk.py access folder --facts 1000000000   # the same in files of that size
 
 The facts are those of `large_graphs.py`, with planted rules. Times are CPU seconds, of all threads.
 """
 
 import argparse
 import json
+import mmap
 import os
 import resource
 import shutil
@@ -180,6 +181,82 @@ def one(engine: str, path: Path, out: Path) -> None:
     print(f"{engine}: {most[0] / 1e6:.2f} GB of its own, {whole / 1e6:.2f} GB with mapped files", flush=True)
 
 
+def read(folder: Path, count: int = 20_000) -> None:
+    """How long it takes to open a graph, to look names up and to read neighborhoods that are not in memory yet."""
+    from hmem.graph.disk.index import DiskGraph
+
+    forget(folder)
+    began = time.process_time()
+    graph = DiskGraph.open(folder)
+    vocab, edges = graph.vocab, graph.neighborhoods()
+    print(f"opened in {1000 * (time.process_time() - began):.1f} ms")
+    drawn = np.random.default_rng(0).integers(len(vocab.entities), size=count).tolist()
+    for when in ("cold", "warm"):
+        told = {}
+        began = time.process_time(), time.perf_counter()
+        names = [vocab.entities[entity] for entity in drawn]
+        told["number to name"] = began
+        began = time.process_time(), time.perf_counter()
+        assert [vocab.entities.get(name) for name in names] == drawn
+        told["name to number"] = began
+        began = time.process_time(), time.perf_counter()
+        for entity in drawn:
+            edges.edges_of(entity)[1].sum()
+        told["neighborhood"] = began
+        ends = [*list(told.values())[1:], (time.process_time(), time.perf_counter())]
+        for (what, (cpu, clock)), (cpu_then, clock_then) in zip(told.items(), ends, strict=True):
+            each = 1e6 * (cpu_then - cpu) / count, 1e6 * (clock_then - clock) / count
+            print(f"{what:15} {when}: {each[0]:6.1f} µs of CPU, {each[1]:7.1f} µs by the clock")
+
+
+def forget(folder: Path) -> None:
+    """Let the system drop what it keeps of some files in memory."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def access(folder: Path, facts: int, entities: int, count: int = 20_000) -> None:
+    """Files as large as those of a graph of so many facts, and neighborhoods read from them at random.
+
+    They are filled with one block of random numbers over and over, so that the disk has to read them.
+    """
+    from hmem.graph.disk.folder import map_file
+
+    folder.mkdir()
+    sizes = {"roles": 2 * 2 * facts, "fillers": 2 * 4 * facts, "offsets": 8 * entities}
+    block = np.random.default_rng(0).bytes(1 << 26)
+    for name, size in sizes.items():
+        with (folder / name).open("wb") as file:
+            for start in range(0, size, len(block)):
+                file.write(block[: size - start])
+    rng = np.random.default_rng(1)
+    degrees = np.minimum(rng.pareto(1.3, count) * 5 + 1, 100_000).astype(np.int64)  # mean about 20, as in the graph
+    for advice in ("NORMAL", "RANDOM"):  # whether the system reads ahead
+        forget(folder)
+        maps = [map_file(folder / name) for name in sizes]
+        for each in maps:
+            each.madvise(getattr(mmap, f"MADV_{advice}"))
+        roles, fillers, offsets = (
+            np.frombuffer(each, kind) for each, kind in zip(maps, ("<i2", "<i4", "<i8"), strict=True)
+        )
+        for when in ("cold", "warm"):
+            places = np.random.default_rng(2).integers(2 * facts - 100_000, size=count)
+            began = time.process_time(), time.perf_counter()
+            for place, degree, entity in zip(
+                places.tolist(), degrees.tolist(), (places % entities).tolist(), strict=True
+            ):
+                offsets[entity] + roles[place : place + degree].sum() + fillers[place : place + degree].sum()
+            cpu, clock = (
+                1e6 * spent / count for spent in (time.process_time() - began[0], time.perf_counter() - began[1])
+            )
+            print(f"{advice} {when}: {cpu:.1f} µs of CPU, {clock:.1f} µs by the clock per neighborhood", flush=True)
+        del roles, fillers, offsets
+    print(f"{sum(sizes.values()) / 1e9:.1f} GB on disk, {degrees.mean():.1f} edges each")
+    shutil.rmtree(folder)
+
+
 ODD = {  # what is in a file of three facts besides, and how many entities it has, or None if it is to be refused
     "quotes in names": (b'a"b\tr\t"c\n"d\tr\te"\nf\tr\tg\n', 6),
     "a line of 5 MB": (b"a\tr\t" + b"x" * 5_000_000 + b"\nb\tr\tc\nd\tr\te\n", 6),
@@ -231,6 +308,12 @@ def main() -> None:
         generate(Path(given.rest[0]), given.facts, given.entities or given.facts // 4, given.relations, given.asked)
     elif given.what == "one":
         one(given.rest[0], Path(given.rest[1]), given.out)
+    elif given.what == "read":
+        read(Path(given.rest[0]))
+    elif given.what == "access":
+        access(Path(given.rest[0]), given.facts, given.entities or given.facts // 10)
+    elif given.what == "index":
+        print(json.dumps(measured("hmem", Path(given.rest[0]), given.out)))
     elif given.what == "odd":
         for engine in given.rest or ENGINES:
             odd(engine)

@@ -26,10 +26,15 @@ def dense_visits(links: Links, entity: int, steps: int) -> torch.Tensor:
     return ended + at
 
 
+def visits_everywhere(links: Links, entity: int, steps: int, most_edges: int) -> torch.Tensor:
+    nodes, visits = visits_from(links, torch.tensor(entity), steps, most_edges)
+    return torch.zeros(links.num_entities).index_copy(0, nodes, visits)
+
+
 def test_visits_are_the_personalized_pagerank(rng: torch.Generator) -> None:
     plain = random_links(rng, edges=12)
     for links, entity in ((each, entity) for each in (plain, unsure(plain, rng)) for entity in range(N)):
-        found = visits_from(links, torch.tensor(entity), 4, PLENTY)
+        found = visits_everywhere(links, entity, 4, PLENTY)
         torch.testing.assert_close(found.double(), dense_visits(links, entity, 4), rtol=1e-5, atol=1e-6)
 
 
@@ -45,7 +50,7 @@ def test_what_is_too_little_for_all_edges_stays_where_it_is() -> None:
     source = torch.cat([torch.tensor([0, 1]), torch.ones(50, dtype=torch.long), leaves])
     target = torch.cat([torch.tensor([1, 0]), leaves, torch.ones(50, dtype=torch.long)])
     links = Links(source, torch.zeros_like(source), target, 52, 2)
-    everywhere, near = (visits_from(links, torch.tensor(0), 4, most) for most in (PLENTY, 100))
+    everywhere, near = (visits_everywhere(links, 0, 4, most) for most in (PLENTY, 100))
     assert (everywhere > 0).all()
     assert (near > 0).nonzero().squeeze(1).tolist() == [0, 1]
     assert near.sum() == everywhere.sum() == 1
@@ -53,7 +58,7 @@ def test_what_is_too_little_for_all_edges_stays_where_it_is() -> None:
 
 def test_the_most_visited_are_those_with_the_most_visits(rng: torch.Generator) -> None:
     links = random_links(rng)
-    visits = visits_from(links, torch.tensor(8), 3, PLENTY)
+    visits = visits_everywhere(links, 8, 3, PLENTY)
     nodes = most_visited(links, torch.tensor(8), 3, 4, PLENTY)
     assert 8 in nodes.tolist()
     assert nodes.tolist() == sorted(visits.argsort(descending=True)[:4].tolist())

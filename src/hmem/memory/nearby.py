@@ -47,22 +47,24 @@ def most_visited(
 
     Together they have at most `most_edges` edges.
     """
-    visits = visits_from(links, entity, steps, most_edges)
-    reached = visits.nonzero().squeeze(1)
-    best = reached[visits[reached].argsort(descending=True, stable=True)[:most_entities]]
+    nodes, visits = visits_from(links, entity, steps, most_edges)
+    order = visits.argsort(descending=True, stable=True)[:most_entities]
+    best = nodes[order[visits[order] > 0]]
     fits = links.degree.view(len(links.degree), -1)[best, 0].cumsum(0) <= most_edges
-    is_near = torch.zeros_like(visits, dtype=torch.bool)
-    is_near[best[fits]] = is_near[entity] = True
-    return is_near.nonzero().squeeze(1)
+    near: Tensor = torch.unique(torch.cat([best[fits], entity[None]]))
+    return near
 
 
-def visits_from(links: Links, entity: Int[Tensor, ""], steps: int, most_edges: int) -> Float[Tensor, " N"]:
-    """The probability that a walk of so many steps at most ends at each entity, if none has many more edges."""
+def visits_from(
+    links: Links, entity: Int[Tensor, ""], steps: int, most_edges: int
+) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
+    """Entities in order, and the probability that a walk of so many steps at most ends at each, if none has many more
+    edges; at all others that is zero."""
     degree = links.degree.view(len(links.degree), -1)[:, 0]
     least = 1 / (END * max(1, most_edges))  # for each edge: an entity with d edges hands on d times as much, or nothing
-    ended, here = torch.zeros_like(degree), torch.zeros_like(degree)
+    ended, here = torch.zeros_like(degree), torch.zeros_like(degree)  # of which few pages are ever written to
     here[entity] = 1.0
-    handing_on = entity[None]
+    handing_on, reached = entity[None], [entity[None]]
     for _ in range(steps):
         handing_on = handing_on[degree[handing_on] > 0]
         if not len(handing_on):
@@ -72,5 +74,8 @@ def visits_from(links: Links, entity: Int[Tensor, ""], steps: int, most_edges: i
         here[handing_on] = 0.0
         handed = ((1 - END) * mass / degree[handing_on])[edges.row]
         here.index_add_(0, edges.source, handed if edges.weight is None else handed * edges.weight)
-        handing_on = (here > least * degree).nonzero().squeeze(1)
-    return ended + here
+        reached.append(torch.unique(edges.source))
+        near = reached[-1]
+        handing_on = near[here[near] > least * degree[near]]
+    nodes = torch.unique(torch.cat(reached))
+    return nodes, ended[nodes] + here[nodes]

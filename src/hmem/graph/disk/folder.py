@@ -8,6 +8,7 @@ whenever a folder is opened, checksums by `problems`.
 import glob
 import hashlib
 import json
+import mmap
 import os
 import secrets
 import shutil
@@ -30,6 +31,7 @@ except ImportError:  # Windows
 FORMAT, VERSION = "hmem graph", 1
 HEADER, LOCK = "header.json", ".lock"
 AT_ONCE = 1 << 22  # numbers or bytes
+LARGE = 1 << 28  # bytes of a file that is not read ahead
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -142,8 +144,16 @@ def mapped(path: Path, name: str, header: dict[str, Any]) -> Array:
     told = header["files"][f"{name}.bin"]
     if not told["count"]:  # nothing can be mapped
         return np.empty(0, dtype=told["type"])
-    array: Array = np.memmap(path / f"{name}.bin", dtype=told["type"], mode="r").view(np.ndarray)
-    return array
+    return np.frombuffer(map_file(path / f"{name}.bin"), dtype=told["type"])
+
+
+def map_file(path: Path) -> mmap.mmap:
+    """A file in memory. Of a large one the system is to read what is looked at only, and not its neighborhood too."""
+    with path.open("rb") as file:
+        found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if len(found) > LARGE and hasattr(found, "madvise"):
+        found.madvise(mmap.MADV_RANDOM)
+    return found
 
 
 def problems(path: Path) -> list[str]:
