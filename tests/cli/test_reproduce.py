@@ -140,7 +140,9 @@ def test_a_dry_run_does_nothing(run: Run) -> None:
 def test_a_dry_run_of_everything_that_comes_with_the_package(run: Run) -> None:
     code, out, _ = run("all", "--dry-run")
     assert code == 0
-    assert out.count("to train") == 46 + 6 * 2  # rows, and the other seeds of six of them
+    assert (
+        out.count("to train") == 46 + 6 * 2 + 13 * 3
+    )  # the paper's and recall's rows, six with three seeds; those of networks
     assert out.count("to compare") == 4  # two studies of two sets
     _, out, _ = run("fbgen", "--dry-run", "--row", "*inf")
     assert [line.split()[:2] for line in out.splitlines() if "FBGen" in line] == [

@@ -89,6 +89,7 @@ def test_every_dataset_is_as_published(
 def test_the_registry_is_complete() -> None:
     plain = (
         "WN18 FB15K WN18RR FB15K-237 WNGen FBGen UMLS Kinship Nations Countries-S1 Countries-S2 Countries-S3 CoDEx-S"
+        " CoDEx-M"
     )
     families = [f"GraIL/{family}_v{version}" for family in ("WN18RR", "fb237", "nell") for version in range(1, 5)]
     names = [

@@ -136,7 +136,8 @@ def test_the_memory_in_use_is_asked_of_the_system(monkeypatch: pytest.MonkeyPatc
 def test_it_answers_until_nobody_can_ask(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question comes as one end of a connection; here the child that answers is this process."""
     control, theirs = socket.socketpair()
-    monkeypatch.setattr("sys.argv", ["worker", str(theirs.detach()), str(path)])
+    monkeypatch.setattr("sys.argv", ["worker", str(theirs.detach())])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(os.fsencode(path))))
     monkeypatch.setattr(os, "fork", lambda: 0)
     monkeypatch.setattr(os, "_exit", lambda code: None)
     monkeypatch.setattr(signal, "signal", lambda *how: None)
@@ -160,7 +161,8 @@ def test_a_base_that_cannot_be_read_is_told_and_looked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control, theirs = socket.socketpair()
-    monkeypatch.setattr("sys.argv", ["worker", str(theirs.detach()), str(tmp_path / "no.kb")])
+    monkeypatch.setattr("sys.argv", ["worker", str(theirs.detach())])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(os.fsencode(tmp_path / "no.kb"))))
     monkeypatch.setattr(signal, "signal", lambda *how: None)
     ours, end = socket.socketpair()
     with control, end:

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 
+import numpy as np
 import pytest
 import torch
 from jaxtyping import Float, Int
@@ -174,6 +175,26 @@ def test_roles_meet_where_an_entity_has_both() -> None:
     assert found[2] == {(x, turned[y]) for x, y in pairs}
     assert found[3] == {(turned[x], turned[y]) for x, y in pairs if x != y}
     assert found[4] == set(turned.items())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_roles_that_meet_in_hidden_edges_alone_do_not_meet(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    facts = torch.from_numpy(np.unique(random.integers(0, (6, 4, 6), (14, 3)), axis=0))
+    (head, relation, tail), count = facts.T, len(facts)
+    links = Links(torch.cat([head, tail]), torch.cat([relation + 4, relation]), torch.cat([tail, head]), 6, 8)
+    hidden = torch.from_numpy(random.random(2 * count) < 0.4)
+    left = ~hidden
+    of_rest = Links(links.source[left].long(), links.role[left].long(), links.target[left].long(), 6, 8).meetings
+    found, kept = links.without(hidden).meetings, []
+    for graph in (found, of_rest):
+        seen = graph.role < graph.num_roles
+        kept.append(
+            sorted(zip(*(each[seen].tolist() for each in (graph.source, graph.role, graph.target)), strict=True))
+        )
+    assert kept[0] == kept[1]
+    assert len(kept[0]) < links.meetings.num_edges
+    assert torch.equal(found.degree, of_rest.degree)
 
 
 def test_chunks_cover_every_edge_once(monkeypatch: pytest.MonkeyPatch) -> None:

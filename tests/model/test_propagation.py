@@ -199,3 +199,20 @@ def test_a_question_asked_in_a_part_that_has_everything_is_asked_as_ever(
     scores = model.scores_nearby(asked.entity[:1], asked.role[:1], near, ENTITIES)
     assert len(near.nodes) == 3
     assert set((scores[0] > -torch.inf).nonzero().squeeze(1).tolist()) <= set(near.nodes.tolist())
+
+
+@pytest.mark.parametrize("roles", ["computed", "both"])
+def test_role_vectors_that_are_kept_are_those_of_the_weights_after_a_step(roles: str) -> None:
+    """Also if the optimizer changes them behind the back of torch's own count, as fused ones do."""
+    model, graph = network(roles), index_of(random_facts(0))
+    query = every_question()
+    before = model(query, graph)
+    with torch.enable_grad():
+        model.scores(query.entity, query.role, graph.links()).logsumexp(1).sum().backward()
+    assert model.computed is not None
+    for parameter in model.computed.parameters():
+        parameter.data.mul_(1.5)  # which is not counted either
+    after = model(query, graph)
+    graph.links().meetings.__dict__.pop("kept")
+    assert not torch.allclose(after, before)
+    assert torch.equal(after, model(query, graph))

@@ -69,3 +69,29 @@ def test_every_parameter_has_a_gradient(run: str, toy: Dataset) -> None:
     steps = Steps(material, CPU)
     steps.take(0, 1.0)
     assert [name for name, each in steps.model.named_parameters() if each.requires_grad and each.grad is None] == []
+
+
+class Timed:
+    """The gradients of a GPU by a clock of their own: kernels are compiled first, and all questions cost what one does."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        self.now, self.seconds, self.compiled = 0.0, seconds, set[int]()
+        monkeypatch.setattr("hmem.training.steps.time.perf_counter", lambda: self.now)
+
+    def gradient(self, batch: object, rows: range, step: int) -> Tensor:
+        self.now += self.seconds + 8 * (len(rows) not in self.compiled)
+        self.compiled.add(len(rows))
+        return torch.zeros(())
+
+
+@pytest.mark.parametrize(("seconds", "facts", "parts"), [(0.03, 13, 1), (0.5, 13, 1), (8.0, 3, 2)])
+def test_a_gpu_asks_as_much_as_it_can_in_the_time(
+    toy: Dataset, monkeypatch: pytest.MonkeyPatch, seconds: float, facts: int, parts: int
+) -> None:
+    steps = Steps(prepared(RUNS["propagate"], toy), CPU, Part(0, 1))
+    timed = Timed(monkeypatch, seconds)
+    monkeypatch.setattr(steps, "_gradient", timed.gradient)
+    steps.device = torch.device("cuda")
+    steps.facts = steps.training.batch_size
+    steps.fit_into(2.0, 0)
+    assert (steps.facts, steps.parts) == (facts, parts)

@@ -165,6 +165,7 @@ _ENTRIES = [
     _as_files("Countries-S2", "MIT", BOUCHARD, f"{VILLMOW}/countries_S2", folder="Countries/S2", duplicates=1),
     _as_files("Countries-S3", "MIT", BOUCHARD, f"{VILLMOW}/countries_S3", folder="Countries/S3", duplicates=1),
     _as_files("CoDEx-S", "MIT", SAFAVI, f"{CODEX}/codex-s"),
+    _as_files("CoDEx-M", "MIT", SAFAVI, f"{CODEX}/codex-m"),
     *[_grail(name) for name in _SIZES if name.startswith("GraIL/")],
 ]
 

@@ -86,6 +86,7 @@ class Links:
         self.pair = target[order] * num_entities + source[order]
         self.patch: Patch | None = None
         self.beyond: Beyond | None = None  # of a part of a graph
+        self.whole: Links | None = None  # the graph without hidden edges, where some are
         self.degree_built = torch.empty(0)  # without a patch
         self._count()
 
@@ -161,8 +162,8 @@ class Links:
         and each role that occurs meets its inverse.
         """
         seen = self.role < self.num_roles
-        together = meeting_counts(self.source[seen].long(), self.role[seen].long(), self.num_roles)
-        return meetings_of(together > 0)
+        together = meeting_counts(self.source[seen].long(), self.role[seen].long(), self.num_roles) > 0
+        return meetings_of(together) if self.whole is None else still_meeting(self.whole.meetings, together)
 
     def without(self, hidden: Bool[Tensor, " e"]) -> "Links":
         """The same graph with some edges hidden from all questions, and out of the degrees."""
@@ -172,6 +173,7 @@ class Links:
         for of_roles in ("bindings", "role_by_source", "role_by_role", "meetings"):
             made.__dict__.pop(of_roles, None)
         made.role = self.role.masked_fill(hidden, self.num_roles)
+        made.whole = self.whole or self
         made._count()
         return made
 
@@ -296,3 +298,13 @@ def meetings_of(together: Bool[Tensor, "Q Q"]) -> Links:
     kind = torch.repeat_interleave(torch.tensor([len(each) for each in edges], device=device))
     first, second = torch.cat(edges).unbind(1)
     return Links(first, kind, second, Q, len(ways))
+
+
+def still_meeting(meetings: Links, together: Bool[Tensor, "Q Q"]) -> Links:
+    """A graph of roles without the edges between those of which no two lead out of the same entity any more."""
+    Q, first, kind, second = len(together), meetings.source.long(), meetings.role, meetings.target.long()
+    inverse = torch.arange(Q, device=first.device).roll(Q // 2)
+    turns_first = (kind == 1) | (kind == 3) | (kind == 4)  # see `meetings_of`
+    turns_second = (kind == 2) | (kind == 3)
+    there = torch.where(turns_first, inverse[first], first), torch.where(turns_second, inverse[second], second)
+    return meetings.without(~together[there])

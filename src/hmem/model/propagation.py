@@ -132,6 +132,7 @@ class ComputedRoles(nn.Module):
 
     def __init__(self, dim: int, steps: int) -> None:
         super().__init__()
+        self.times_taught = 0  # how often a gradient was asked for
         self.start = nn.Parameter(torch.ones(dim))
         self.meetings = nn.Parameter(torch.randn(steps, MEETINGS, 1, dim))
         self.propagation = Steps(dim, steps)
@@ -140,6 +141,7 @@ class ComputedRoles(nn.Module):
         )
 
     def forward(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
+        self.times_taught += torch.is_grad_enabled() and self.start.requires_grad
         different, which = torch.unique(role, return_inverse=True)  # (U,), (B,)
         meetings = [each.expand(-1, len(different), -1) for each in self.meetings]  # (5, U, D)
         start = self.start.expand(len(different), -1)
@@ -199,9 +201,9 @@ def is_large(links: Links) -> bool:
     return links.num_edges > large(links.device)
 
 
-def _version(module: nn.Module) -> int:
-    """A number that grows whenever the parameters are changed in place."""
-    return sum(parameter._version for parameter in module.parameters())
+def _version(module: ComputedRoles) -> int:
+    """A number that grows whenever the parameters are changed in place; fused optimizers do not count as they step."""
+    return module.times_taught + sum(parameter._version for parameter in module.parameters())
 
 
 class Propagation(nn.Module):

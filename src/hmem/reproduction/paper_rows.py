@@ -36,13 +36,15 @@ from hmem.errors import ConfigError
 from hmem.graph.dataset import GraphName
 from hmem.model.presets import preset
 
-Group = Literal["wn18", "fb15k", "wn18rr", "wngen", "fbgen", "fb15k-237", "ablation"]
+Group = Literal["wn18", "fb15k", "wn18rr", "wngen", "fbgen", "fb15k-237", "codex-m", "codex-s", "ablation"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 GRAPHS: tuple[GraphName, ...] = get_args(GraphName)
 METRICS = ("MR", "MRR", "H@1", "H@3", "H@10")
 KEYS = ("row", "group", "dataset", "preset", "seeds", "memory", "training", "paper")
 # The paper's order; what is not from the paper comes last.
-ORDER = ("cconv", "cconv-inf", "cconv-im", "cconv-global", "tpr", "tpr-inf", "tpr-im", "tpr-global", "eravg", "recall")
+PAPERS = ("cconv", "cconv-inf", "cconv-im", "cconv-global", "tpr", "tpr-inf", "tpr-im", "tpr-global")
+ORDER = (*PAPERS, "eravg", "recall", "propagate", "any-graph")
+MINIATURE, MINIATURE_MINUTES = {"dim": 8, "steps": 3}, 0.1
 
 MetricValues = Mapping[str, float]  # one for each of METRICS
 
@@ -154,23 +156,24 @@ def limited(row: PaperRow, minutes: float) -> PaperRow:
 
 def in_miniature(row: PaperRow) -> PaperRow:
     """The same kind of model, tiny, on a bundled graph: seconds on a CPU. The published metrics do not apply to it."""
+    propagation = row.config.propagation and dataclasses.replace(row.config.propagation, **MINIATURE)
     is_tensor_product = row.config.memory.binding == "tpr"
     memory = dataclasses.replace(row.config.memory, entity_dim=16, relation_dim=4 if is_tensor_product else 16)
     training = dataclasses.replace(
         row.config.training,
         epochs=1,
-        minutes=None,
-        batch_size=1024,
+        minutes=None if propagation is None else MINIATURE_MINUTES,
+        batch_size=1024 if propagation is None else 32,
         negatives=200,
         validate_every=1.0,
-        validation_queries=200,
+        validation_queries=200 if propagation is None else 20,
         precision="float32",
     )
     return dataclasses.replace(
         row,
         dataset="wordnet-mini-gen" if row.dataset.endswith("Gen") else "wordnet-mini",
         stands_for=row.dataset,
-        config=Config(memory=memory, training=training),
+        config=Config(memory=memory, propagation=propagation, training=training),
         seeds=row.seeds[:1],
         published={},
         remark="",

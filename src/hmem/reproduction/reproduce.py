@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -21,7 +21,7 @@ from hmem.model.checkpoint import Model, load
 from hmem.reproduction.paper_rows import GRAPHS, PaperRow, Run
 from hmem.reproduction.results import Line, append_result, find_baseline, find_run, line_of
 from hmem.runs.evaluate import scorer_of
-from hmem.runs.fit import AnyCallback, Plan, carry_out
+from hmem.runs.fit import AnyCallback, Plan, bundled_start, carry_out
 from hmem.runs.folder import RunFolder, claimed
 from hmem.sqlite_files import STATE
 from hmem.training.state import State
@@ -86,15 +86,17 @@ def _model_in(path: Path, run: Run, dataset: Dataset, where: Surroundings) -> Mo
     if where.retrain:
         for name in ("config.json", STATE):
             (path / name).unlink(missing_ok=True)
-    finished = _finished(run, dataset, path, where.device)
+    start = bundled_start(run.config, dataset)
+    plan = Plan(data=run.row.dataset, dataset=dataset, preset=run.row.preset, config=run.config, start=start)
+    plan = plan.settled(where.device)
+    finished = _finished(plan, path, where.device)
     if finished is not None:
         return finished
-    plan = Plan(data=run.row.dataset, dataset=dataset, preset=run.row.preset, config=run.config)
     folder = RunFolder(path)
     try:
         state: State | None = folder.resume(plan.run)
     except HMemError:  # nothing whole to go on from
-        state = None
+        state = plan.start and plan.start()
         folder.begin(plan.run, overwrite=True)
     try:
         return carry_out(plan, folder, state, device=where.device, callbacks=where.callbacks).model
@@ -123,7 +125,7 @@ def rank(run: Run, fitted: Model, dataset: Dataset, graph: GraphName, where: Sur
         graph=graph,
         settings=run.settings,
         seed=run.seed,
-        extra={"row": run.row.key, **fitted.metrics["training"], **valid},
+        extra={"row": run.row.key, **fitted.metrics["training"], **valid, **_chosen(run, fitted)},
     )
     return {
         **line_of(made),
@@ -131,6 +133,13 @@ def rank(run: Run, fitted: Model, dataset: Dataset, graph: GraphName, where: Sur
         "device": device_name(where.device),
         "commit": where.commit or current_commit(),
     }
+
+
+def _chosen(run: Run, fitted: Model) -> dict[str, Any]:
+    """The settings of training that the row leaves open, as they were chosen for the graph."""
+    asked, taken = dataclasses.asdict(run.config.training), dataclasses.asdict(fitted.config.training)
+    chosen = {name: value for name, value in taken.items() if asked[name] is None and value is not None}
+    return {"chosen": chosen} if chosen else {}
 
 
 def baselines(dataset: Dataset, lines: Sequence[Line], results: Path) -> list[Line]:
@@ -150,7 +159,7 @@ def device_name(device: str) -> str:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 
-def _finished(run: Run, dataset: Dataset, folder: Path, device: str) -> Model | None:
+def _finished(plan: Plan, folder: Path, device: str) -> Model | None:
     """The model that the run left; None if there is none that this version can use."""
     if not RunFolder(folder).is_finished:
         return None
@@ -158,5 +167,5 @@ def _finished(run: Run, dataset: Dataset, folder: Path, device: str) -> Model | 
         saved = load(folder, device)
     except CheckpointError:
         return None
-    is_whole = saved.config == run.config and saved.vocab == dataset.vocab and "training" in saved.metrics
+    is_whole = saved.config == plan.config and saved.vocab == plan.dataset.vocab and "training" in saved.metrics
     return saved if is_whole else None

@@ -83,6 +83,9 @@ def require_place(results: Path) -> None:
         raise ConfigError(f"results cannot go to {results}: {{path}} may not be written to", path=place)
 
 
+SECTIONS = ("memory", "propagation", "training")
+
+
 def find_run(lines: Sequence[Line], run: Run, graph: GraphName) -> Line | None:
     """The last test result of the row with these very settings and seed, if there is one."""
     wanted = {"row": run.row.key, "dataset": run.row.dataset, "graph": graph, "seed": run.seed, "split": "test"}
@@ -111,7 +114,7 @@ def same_settings(settings: Any, run: Run) -> bool:
     if not isinstance(settings, dict) or settings.get("preset") != run.row.preset:
         return False
     try:
-        config = from_dict(Config, {name: settings[name] for name in ("memory", "training") if name in settings})
+        config = from_dict(Config, {name: settings[name] for name in SECTIONS if name in settings})
     except ConfigError:  # a setting that no longer exists
         return False
     return config == run.config

@@ -75,19 +75,23 @@ class Steps:
     def fit_into(self, seconds: float, step: int) -> None:
         """Make steps no longer than that, and of parts between which the clock can be looked at.
 
-        How long a question takes is found by a few of them, the first of which only warms up.
+        How long a question takes is found by a few of them on a CPU, where each is worked on by itself. A GPU works on
+        all of a batch in about the time of a few. The first time only warms up, since kernels are compiled in it.
         """
         self.model.train()
-        batch, count, took = self.batches.at(step), 1, 0.0
-        self._gradient(batch, range(1), step)
-        while took < TIMED_SECONDS and count < len(batch):
-            count = min(TIMED_GROWTH * count, len(batch))
-            began = time.perf_counter()
-            try:
+        batch, took = self.batches.at(step), 0.0
+        count = len(batch) if self.device.type == "cuda" else 1
+        try:
+            self._gradient(batch, range(count), step)
+            while True:
+                began = time.perf_counter()
                 float(self._gradient(batch, range(count), step) or 0)  # a GPU is waited for
-            except torch.OutOfMemoryError:  # which the first step will deal with
-                break
-            took = time.perf_counter() - began
+                took = time.perf_counter() - began
+                if took >= TIMED_SECONDS or count == len(batch):
+                    break
+                count = min(TIMED_GROWTH * count, len(batch))
+        except torch.OutOfMemoryError:  # which the first step will deal with
+            took = 0.0
         self.optimizer.zero_grad(set_to_none=True)
         pace = max(1e-9, took / count)
         self.facts = max(1, min(self.training.batch_size, int(seconds / pace * self.processes.count / 2)))
