@@ -7,7 +7,7 @@ test`), and sums in one order give weights that can be compared bit by bit.
 import fcntl
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,6 +131,14 @@ def trained_guide(made_once: MadeOnce, request: pytest.FixtureRequest) -> Path:
 
     few = not request.config.getoption("--slow")
     return made_once("guide", lambda folder: train_guide(folder, few_questions=few))
+
+
+@pytest.fixture
+def cuda() -> Iterator[torch.device]:
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    yield torch.device("cuda")
+    torch.cuda.set_sync_debug_mode("default")
 
 
 Snapshot = Callable[[str, str], None]

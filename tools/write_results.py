@@ -29,8 +29,9 @@ HEADER = """\
 <!-- Written by `python tools/write_results.py` from results and benchmarks/paper. Do not edit by hand. -->
 
 The paper's tables, with our metrics below the paper's. `hmem reproduce wn18` (or `fb15k`, `wn18rr`, `wngen`, `fbgen`,
-`fb15k-237`, `ablation`, `degree`, `growth`, `all`) trains what has no result yet, ranks the test facts and prints these
-tables; `benchmarks/paper` has the settings of every row, and `results/paper` every run with all its metrics.
+`fb15k-237`, `codex-m`, `codex-s`, `ablation`, `degree`, `growth`, `all`) trains what has no result yet, ranks the test
+facts and prints these tables; `benchmarks/paper` has the settings of every row, and `results/paper` every run with all
+its metrics.
 
 - `paper`: as printed. `typed` and `all`: ours, by which entities are candidates
   ([evaluation.md](evaluation.md#protocols)). The authors' scripts rank in protocol `typed`, so that is the line to
@@ -40,7 +41,10 @@ tables; `benchmarks/paper` has the settings of every row, and `results/paper` ev
 - `counts`, `rules` and `frequency` learn nothing ([evaluation.md](evaluation.md#baselines)); `ComplEx-N3` is a strong
   plain factor model (`python benchmarks/complex_n3.py NAME --rank 500 --reg R --epochs 200 --minutes M`, with R .05,
   M 2.5 on WN18; .1, 2.5 on WN18RR; .0025, 3 on FB15K; .05, 3 on FB15K-237); `ERAvg` is the closest relative in the
-  literature; `recall` and `TPR-inf-readout` are our own. None of them is in the paper.
+  literature; `recall`, `TPR-inf-readout`, `propagate` and `any-graph` are our own. None of them is in the paper.
+- `any-graph` begins with weights that were trained on the train facts of FB15K-237, WN18RR and CoDEx-M, among others.
+  It stands only where no test fact is [one of
+  those](../results/research.md#propagation-on-a-gpu-as-rows-of-the-tables).
 - Where several seeds were run, metrics are means, and the MRR has its standard deviation beside it.
 - Settings were chosen on validation facts; those of commit 344f594 with [test facts as
   rivals](evaluation.md#why-test-facts-are-no-rivals-in-validation).

@@ -28,6 +28,7 @@ LINES = {
     "similar": "zoo.kb dog.n.01",
     "sparql": "zoo.kb ASK{}",
     "duplicates": "zoo.kb",
+    "index": "facts.tsv --out OUT",
     "merge": "zoo.kb dog.n.01 canine.n.02",
     "serve": "zoo.kb",
     "demo": "",
@@ -35,6 +36,8 @@ LINES = {
     "pretrain": "facts.tsv --out OUT --steps 1",
     "reproduce": "degree --quick",
     "kb create": "OUT.kb --facts facts.tsv",
+    "kb copy": "zoo.kb OUT.kb",
+    "kb index": "zoo.kb",
     "kb info": "zoo.kb",
     "kb check": "zoo.kb",
     "kb compact": "zoo.kb",
@@ -76,6 +79,7 @@ FILES = {
     "audit out",
     "duplicates out",
     "facts export file",
+    "kb copy target",
     "kb create kb",
     "reproduce results",
     "reproduce baselines",
@@ -83,13 +87,13 @@ FILES = {
 FOLDERS = {"out", "reproduce models", "reproduce figures"}
 # `plot` begins the name of two pictures, which end in .png and .svg
 NO_OUTPUTS = """
-    alias allow_writes as_of assignments at baselines below binding breakdowns budget caption columns combine commit
-    confidence config_file data datatype delimiter description device direction draws dry_run entities entity
-    entity_dim epochs everything fact facts file files fine_tune format_ from_kb from_scratch graph graphs group
-    having head header heldout history host host_name in_parts inferred inverse k kb kept kind label language least
-    limit log_level minutes model moment name names old_tail other overwrite plot port preset processes property_
-    protocol query quick relation relation_dim resume retrain rows_folder rules sample seed seeds short_names source
-    split steps store tail timeout unit until valid_from valid_until values values_ verify weights with_inferred
+    alias allow_writes as_of assignments at baselines below binding breakdowns budget caption check columns combine
+    commit confidence config_file data datatype delimiter description device direction draws dry_run entities entity
+    entity_dim epochs everything fact facts file files fine_tune format_ from_kb from_scratch graph graphs group having
+    head header heldout history host host_name in_parts inferred inverse k kb kept kind label language least limit
+    log_level minutes model moment name names old_tail other overwrite plot port preset processes property_ protocol
+    query quick relation relation_dim resume retrain rows_folder rules sample seed seeds short_names source split steps
+    store tail timeout unit until valid_from valid_until values values_ verify weights with_inferred workers
 """
 REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
 
@@ -144,7 +148,7 @@ def at_stake(zoo: str, tmp_path: Path) -> Path:
 def test_every_command_is_tried() -> None:
     assert {name for name, _ in commands(typer.main.get_command(app))} == LINES.keys()
     kinds = [kind for _, kind, _ in outputs()]
-    assert (kinds.count("file"), kinds.count("folder")) == (52, 12)
+    assert (kinds.count("file"), kinds.count("folder")) == (56, 13)
 
 
 @pytest.mark.slow

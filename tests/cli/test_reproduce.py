@@ -140,9 +140,7 @@ def test_a_dry_run_does_nothing(run: Run) -> None:
 def test_a_dry_run_of_everything_that_comes_with_the_package(run: Run) -> None:
     code, out, _ = run("all", "--dry-run")
     assert code == 0
-    assert (
-        out.count("to train") == 46 + 6 * 2 + 13 * 3
-    )  # the paper's and recall's rows, six with three seeds; those of networks
+    assert out.count("to train") == (46 + 6 * 2) + (10 + 3)  # the paper's and recall's rows, those of networks; seeds
     assert out.count("to compare") == 4  # two studies of two sets
     _, out, _ = run("fbgen", "--dry-run", "--row", "*inf")
     assert [line.split()[:2] for line in out.splitlines() if "FBGen" in line] == [

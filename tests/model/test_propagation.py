@@ -208,7 +208,7 @@ def test_role_vectors_that_are_kept_are_those_of_the_weights_after_a_step(roles:
     query = every_question()
     before = model(query, graph)
     with torch.enable_grad():
-        model.scores(query.entity, query.role, graph.links()).logsumexp(1).sum().backward()
+        model.scores(query.entity, query.role, graph.links()).logsumexp(1).sum().backward()  # type: ignore[no-untyped-call]
     assert model.computed is not None
     for parameter in model.computed.parameters():
         parameter.data.mul_(1.5)  # which is not counted either

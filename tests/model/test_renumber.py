@@ -6,7 +6,7 @@ import torch
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
-from hmem.model.build import ModelScorer
+from hmem.model.build import ModelScorer, build
 from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.placing import place, place_all
@@ -91,3 +91,10 @@ def test_a_graph_of_strangers_is_answered_by_the_exact_channels_alone() -> None:
     assert not scores.isnan().any()
     assert (scores[0] > -torch.inf).any()
     assert (scores[1] == -torch.inf).all()  # without facts
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("preset", ["recall", "any-graph"])
+def test_a_model_on_a_gpu_stays_there(preset: str, cuda: torch.device) -> None:
+    model = build(small(preset), ENTITIES, RELATIONS).to(cuda)
+    assert renumber(model, NAMES, NAMES).device.type == "cuda"

@@ -29,16 +29,16 @@ from tests.reproduction.rows import make_row
 
 ROOT = Path(__file__).resolve().parents[2]
 SIX = ["CConv", "CConv-inf", "CConv-im", "TPR", "TPR-inf", "TPR-im"]
-OWN = ["ERAvg", "recall", "propagate", "any-graph"]
-FROM_NOTHING = OWN[:-1]  # some test facts of these datasets are train facts of those that base was trained on
+OWN = ["ERAvg", "recall", "propagate"]
 EXPECTED = {
     ("wn18", "WN18"): [*SIX, *OWN],
-    ("fb15k", "FB15K"): [*SIX, *OWN],
-    ("wn18rr", "WN18RR"): [*SIX, *OWN],
-    ("wngen", "WNGen"): ["CConv", "CConv-inf", "TPR", "TPR-inf", *FROM_NOTHING],
-    ("fbgen", "FBGen"): ["CConv", "CConv-inf", "TPR", "TPR-inf", *FROM_NOTHING],
-    ("fb15k-237", "FB15K-237"): ["TPR", "TPR-inf", "TPR-inf-readout", "TPR-im", *OWN],
-    ("codex-m", "CoDEx-M"): ["propagate", "any-graph"],
+    ("fb15k", "FB15K"): [*SIX, "ERAvg", "recall", "any-graph"],
+    ("wn18rr", "WN18RR"): [*SIX, *OWN, "any-graph"],
+    # Not "any-graph", here and below: of these test facts many are train facts of what base was trained on.
+    ("wngen", "WNGen"): ["CConv", "CConv-inf", "TPR", "TPR-inf", *OWN],
+    ("fbgen", "FBGen"): ["CConv", "CConv-inf", "TPR", "TPR-inf", *OWN],
+    ("fb15k-237", "FB15K-237"): ["TPR", "TPR-inf", "TPR-inf-readout", "TPR-im", *OWN, "any-graph"],
+    ("codex-m", "CoDEx-M"): ["propagate"],
     ("codex-s", "CoDEx-S"): ["propagate"],
     ("ablation", "WN18"): ["CConv-global", "TPR-global"],
     ("ablation", "FB15K"): ["CConv-global", "TPR-global"],

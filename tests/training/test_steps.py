@@ -72,7 +72,7 @@ def test_every_parameter_has_a_gradient(run: str, toy: Dataset) -> None:
 
 
 class Timed:
-    """The gradients of a GPU by a clock of their own: kernels are compiled first, and all questions cost what one does."""
+    """The gradients of a GPU by a clock of their own: kernels are compiled first, and all questions cost as one."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         self.now, self.seconds, self.compiled = 0.0, seconds, set[int]()

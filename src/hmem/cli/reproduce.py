@@ -31,7 +31,7 @@ def reproduce(
         GroupName,
         typer.Argument(
             metavar="TABLE",
-            help="Which of the paper's tables (fb15k-237 and codex are additions), or one of its two studies: degree, growth.",
+            help="Which of the paper's tables (fb15k-237 and codex are our additions), or a study: degree, growth.",
         ),
     ],
     names: Annotated[

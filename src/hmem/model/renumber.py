@@ -17,14 +17,14 @@ from hmem.model.hmem import HMem
 
 def renumber(model: Network, names: Vocabulary, vocab: Vocabulary) -> Network:
     """The same model for a graph with the names of `vocab`; entities that are not in `names` are unseen."""
-    grown = _like(model, len(vocab.entities), len(vocab.relations)).to(model.device)
+    grown = _like(model, len(vocab.entities), len(vocab.relations))
     with torch.no_grad():
         trained = take_over(grown, model, names, vocab)
         if isinstance(grown, HMem):
             grown.is_trained.zero_()
             grown.is_trained[trained] = True
             grown.embeddings.entity[~grown.is_trained] = 0
-    return grown.eval()
+    return grown.to(model.device).eval()
 
 
 def _like(model: Network, num_entities: int, num_relations: int) -> Network:
@@ -34,7 +34,7 @@ def _like(model: Network, num_entities: int, num_relations: int) -> Network:
 
 @torch.no_grad()
 def take_over(model: Network, before: Network, names_before: Vocabulary, vocab: Vocabulary) -> Int[Tensor, " n"]:
-    """Copy what `before` learned about the names of `vocab`; returns the entities it had trained."""
+    """Copy what `before` learned about the names of `vocab`, to a CPU; returns the entities it had trained."""
     entities = _matched(vocab.entities, names_before.entities)
     entities = entities[:, before.is_trained.cpu()[entities[1]]]  # what was never trained has nothing to hand on
     roles = _as_roles(_matched(vocab.relations, names_before.relations), model, before)

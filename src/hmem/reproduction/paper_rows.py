@@ -44,7 +44,7 @@ KEYS = ("row", "group", "dataset", "preset", "seeds", "memory", "training", "pap
 # The paper's order; what is not from the paper comes last.
 PAPERS = ("cconv", "cconv-inf", "cconv-im", "cconv-global", "tpr", "tpr-inf", "tpr-im", "tpr-global")
 ORDER = (*PAPERS, "eravg", "recall", "propagate", "any-graph")
-MINIATURE, MINIATURE_MINUTES = {"dim": 8, "steps": 3}, 0.1
+MINIATURE_MINUTES = 0.1  # of the training of a network in miniature
 
 MetricValues = Mapping[str, float]  # one for each of METRICS
 
@@ -156,7 +156,7 @@ def limited(row: PaperRow, minutes: float) -> PaperRow:
 
 def in_miniature(row: PaperRow) -> PaperRow:
     """The same kind of model, tiny, on a bundled graph: seconds on a CPU. The published metrics do not apply to it."""
-    propagation = row.config.propagation and dataclasses.replace(row.config.propagation, **MINIATURE)
+    propagation = row.config.propagation and dataclasses.replace(row.config.propagation, dim=8, steps=3)
     is_tensor_product = row.config.memory.binding == "tpr"
     memory = dataclasses.replace(row.config.memory, entity_dim=16, relation_dim=4 if is_tensor_product else 16)
     training = dataclasses.replace(
