@@ -11,6 +11,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -85,12 +86,13 @@ def _try_to_send(asked: socket.socket, line: dict[str, Any]) -> None:
 def answer(facts: Facts, stream: io.BufferedIOBase) -> None:
     """Read one query, and write its answer line by line; in a process that has nothing else to do."""
     request = json.loads(stream.readline())
+    began = time.monotonic()  # a clock that all processes share
     confine(request["seconds"], request["memory"])
 
     def write(line: dict[str, Any]) -> int:
         return stream.write(json.dumps(line).encode() + b"\n")
 
-    write({"ready": True})
+    write({"began": began})
     stream.flush()
     try:
         found = facts.rdf.query(request["query"], prefixes=PREFIXES)
