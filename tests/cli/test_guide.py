@@ -53,10 +53,10 @@ def test_the_page_about_names_shows_what_the_commands_print(tmp_path: Path, monk
         assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
 
 
-def _first_part(path: Path, end: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Run the commands of a page up to a heading and compare what they print; returns what follows `hmem` in each."""
+def _part(path: Path, begin: str, end: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run the commands of a part of a page and compare what they print; returns what follows `hmem` in each."""
     enter(folder, monkeypatch)
-    commands = sessions(path.read_text(encoding="utf-8").partition(end)[0])
+    commands = sessions(path.read_text(encoding="utf-8").partition(begin)[2].partition(end)[0])
     for command, shown in commands:
         printed = run(command, monkeypatch, shown)
         if "\n...\n" in shown:  # the rest is left out
@@ -70,7 +70,7 @@ def _first_part(path: Path, end: str, folder: Path, monkeypatch: pytest.MonkeyPa
 def test_the_first_example_of_the_readme_shows_what_the_commands_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = _first_part(ROOT / "README.md", "## Install", tmp_path, monkeypatch)
+    found = _part(ROOT / "README.md", "## The same by hand", "## Train a model", tmp_path, monkeypatch)
     assert found == ["kb", "report.tsv", "facts", "predict", "explain"]
 
 
@@ -78,7 +78,7 @@ def test_the_first_example_of_the_readme_shows_what_the_commands_print(
 def test_the_first_part_of_the_tutorial_shows_what_the_commands_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = _first_part(ROOT / "docs" / "tutorial.md", "## 2. ", tmp_path, monkeypatch)
+    found = _part(ROOT / "docs" / "tutorial.md", "# ", "## 2. ", tmp_path, monkeypatch)
     assert found == ["kb", "entities", "report.tsv", "facts", "predict", "explain", "predict", "facts"]
 
 
