@@ -163,7 +163,7 @@ def _lines(path: Path) -> Iterator[str]:
     if not path.is_file():
         raise DataError(f"{path} not found; DICT_DIR must hold WordNet's data.*, index.* and cntlist.rev")
     with path.open(encoding="latin-1") as file:
-        yield from (line for line in file if not line.startswith("  "))  # the licence at the top is indented
+        yield from (line for line in file if not line.startswith("  "))  # the license at the top is indented
 
 
 def _index(path: Path) -> Iterator[tuple[str, list[str]]]:

@@ -110,7 +110,7 @@ def test_show_as_json(run: Run, tmp_path: Path) -> None:
 def test_show_a_folder_and_a_file(run: Run, tmp_path: Path) -> None:
     folder = shutil.copytree(BUNDLED / "wordnet-mini", tmp_path / "my graph")
     info = json.loads(run("show", folder, "--json", "-").out)
-    assert (info["dataset"], info["train"], info.get("licence")) == (
+    assert (info["dataset"], info["train"], info.get("license")) == (
         "my graph",
         CATALOG["wordnet-mini"].rows["train"],
         None,

@@ -125,7 +125,7 @@ def toy(source: Source | None) -> Entry:
         relations=1,
         rows={split: text.count(b"\n") for split, text in TEXTS.items()},
         sha256={split: hashlib.sha256(text).hexdigest() for split, text in TEXTS.items()},
-        licence="none",
+        license="none",
         citation="none",
         origin="here",
         source=source,

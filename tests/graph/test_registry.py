@@ -105,7 +105,7 @@ def test_the_registry_is_complete() -> None:
 
 @pytest.mark.parametrize("entry", CATALOG.values(), ids=lambda entry: entry.name)
 def test_every_entry_is_filled_in(entry: Entry) -> None:
-    assert entry.licence
+    assert entry.license
     assert entry.origin
     assert any(str(year) in entry.citation for year in range(1990, 2030))
     assert list(entry.rows) == list(entry.sha256)

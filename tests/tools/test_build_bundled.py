@@ -41,7 +41,7 @@ def read(path: Path) -> list[Row]:
 
 DATA = {
     "noun": """\
-  1 The licence stands here, indented.
+  1 The license stands here, indented.
 00000010 03 n 01 entity 0 002 ~ 00000020 n 0000 ~ 00000030 n 0000 | what there is
 00000020 05 n 02 animal 0 beast 0 005 \
 @ 00000010 n 0000 ~ 00000070 n 0000 ! 00000030 n 0101 + 00000020 n 0102 ~ 00000130 n 0000 | a living thing
@@ -85,7 +85,7 @@ cur 00000130
 gizmo 00000140
 """
 INDEX = {  # the tooth is sense 1 of canine and the animal sense 2, whatever their offsets
-    "noun": "  1 The licence.\ncanine n 2 3 @ #m %p 2 0 00000085 00000070\n"
+    "noun": "  1 The license.\ncanine n 2 3 @ #m %p 2 0 00000085 00000070\n"
     + "".join(f"{lemma} n 1 1 @ 1 0 {offset}\n" for lemma, offset in map(str.split, ONE_SENSE.splitlines())),
     "verb": "drive v 1 0 1 1 00000310\n",
     "adj": "canine a 1 2 + & 1 0 00000210\ndoggy a 1 1 & 1 0 00000220\n",
@@ -337,6 +337,6 @@ def test_the_bundled_facts_are_those_of_wn18(mini: dict[str, list[Row]]) -> None
     assert theirs <= ours
 
 
-def test_the_licence_travels_with_the_files() -> None:
+def test_the_license_travels_with_the_files() -> None:
     text = (BUNDLED / "LICENSE-WordNet-3.0.txt").read_text()
     assert "Copyright 2006 by Princeton University" in text

@@ -45,7 +45,7 @@ def show(
     verify: Annotated[bool, typer.Option("--verify", help="Compare the files with the published checksums.")] = False,
     json_path: options.Json = None,
 ) -> None:
-    """Counts, licence, citation and source of a dataset, its largest relations and its degrees.
+    """Counts, license, citation and source of a dataset, its largest relations and its degrees.
 
     Nothing is downloaded: of a dataset that is not here, only what the registry says is shown.
     """
@@ -182,7 +182,7 @@ def _registered(entry: "Entry", where: str, folder: Path | None) -> dict[str, An
         **entry.rows,
         "where": where,
         "folder": folder,
-        "licence": entry.licence,
+        "license": entry.license,
         "citation": entry.citation,
         "source": entry.origin,
     }
@@ -231,7 +231,7 @@ def _verified(entry: "Entry", place: "Place | None") -> dict[str, str]:
 def _print(info: dict[str, Any]) -> None:
     """What `show` found, as tables."""
     labels = ["dataset", "entities", "relations", "train", "observed", "valid", "test", "heldout", "duplicates"]
-    labels += ["where", "folder", "licence", "citation", "source"]
+    labels += ["where", "folder", "license", "citation", "source"]
     rows = {label: _words(info[label]) for label in labels if info.get(label) is not None}
     if info.get("where") == "not here":
         rows["where"] = f"not here; to get it: hmem data fetch {info['dataset']}"

@@ -1,4 +1,4 @@
-"""The public datasets: of each its size, checksums, licence, citation, and where it comes from.
+"""The public datasets: of each its size, checksums, license, citation, and where it comes from.
 
 Only data, and nothing that takes time to import; `registry` finds the files and `download` fetches them.
 """
@@ -30,7 +30,7 @@ class Entry:
     relations: int
     rows: Mapping[str, int]  # split -> lines
     sha256: Mapping[str, str]  # split -> checksum
-    licence: str
+    license: str
     citation: str
     origin: str  # where the files come from, for a reader
     source: Source | None = None  # where we can fetch them
@@ -48,7 +48,7 @@ class Entry:
         return self.rows.get("heldout")
 
 
-WORDNET = "WordNet 3.0 licence"
+WORDNET = "WordNet 3.0 license"
 ATTACK = "© 2025 The MITRE Corporation; royalty-free, see LICENSE.txt beside the files"
 CUT = "cut out of WordNet 3.0 by tools/build_bundled.py"
 FREEBASE = "CC BY 2.5 (Freebase)"
@@ -115,30 +115,30 @@ def _entry(name: str, *, folder: str | None = None, **fields: Any) -> Entry:
     return Entry(name=name, folder=folder or name, **_SIZES[name], **fields)
 
 
-def _in_archive(name: str, licence: str, citation: str, address: str, member: str = "{}.txt") -> Entry:
+def _in_archive(name: str, license: str, citation: str, address: str, member: str = "{}.txt") -> Entry:
     files = {split: member.format(split) for split in _SIZES[name]["rows"]}
-    return _entry(name, licence=licence, citation=citation, origin=address, source=Source(archive=address, files=files))
+    return _entry(name, license=license, citation=citation, origin=address, source=Source(archive=address, files=files))
 
 
-def _as_files(name: str, licence: str, citation: str, address: str, **fields: Any) -> Entry:
+def _as_files(name: str, license: str, citation: str, address: str, **fields: Any) -> Entry:
     source = Source(files={split: f"{address}/{split}.txt" for split in _SIZES[name]["rows"]})
-    return _entry(name, licence=licence, citation=citation, origin=address, source=source, **fields)
+    return _entry(name, license=license, citation=citation, origin=address, source=source, **fields)
 
 
 def _by_hand(name: str, content: str, recipe: str) -> Entry:
     """The authors' own files, which are no longer public: there is nothing to fetch."""
     return _entry(
         name,
-        licence=f"none stated; content {content}",
+        license=f"none stated; content {content}",
         citation=LALISSE,
         origin=f"{LALISSE_REPOSITORY}, folder {name} (since removed)",
         instead=f"build one by the same recipe: {recipe}",
     )
 
 
-def _with_hmem(name: str, licence: str, citation: str, made: str, **fields: Any) -> Entry:
+def _with_hmem(name: str, license: str, citation: str, made: str, **fields: Any) -> Entry:
     origin, instead = f"comes with hmem; {made}", "install hmem anew: it brings them"
-    return _entry(name, licence=licence, citation=citation, origin=origin, instead=instead, bundled=True, **fields)
+    return _entry(name, license=license, citation=citation, origin=origin, instead=instead, bundled=True, **fields)
 
 
 def _grail(name: str) -> Entry:
