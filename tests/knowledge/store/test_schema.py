@@ -10,6 +10,8 @@ import pytest
 from hmem.errors import StoreError
 from hmem.graph.values import Value
 from hmem.knowledge.store import schema
+from hmem.knowledge.store.sqlite.connection import connect
+from hmem.knowledge.store.sqlite.migrate import migrate
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, WOLF, by_name, finish, start
 
@@ -165,6 +167,18 @@ def test_an_unknown_version_is_refused(base: Path) -> None:
     ask(base, "PRAGMA user_version = 0")
     with pytest.raises(StoreError, match=f"has schema 0, which this hmem cannot bring to {NOW}"):
         Store.open(base)
+
+
+def test_a_step_knows_the_tables_that_another_process_has_just_changed(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(connect(base, "rw")) as slow:
+        assert slow.execute("SELECT count(*) FROM moment").fetchone() == (1,)
+        later_hmem(monkeypatch, ON)
+        Store.open(base).close()
+        later_hmem(monkeypatch, ON, AND_ON)
+        migrate(slow, base, connect)
+    assert ask(base, "SELECT remark FROM moment") == [("from before",)]
 
 
 def test_several_processes_bring_it_up_to_date_once(base: Path) -> None:

@@ -27,6 +27,9 @@ def migrate(connection: sqlite3.Connection, path: Path, connect: Connect) -> Non
         try:
             version = version_of(connection)
             if version < schema.VERSION:
+                # SQLite remembers the tables as they were when this connection last looked at them, and ALTER TABLE
+                # trusts that. A look at them notices what another process has changed since.
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
                 copy = _copy(path, version, connect)
                 step(connection, path)
             connection.execute("COMMIT")
