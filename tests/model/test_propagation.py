@@ -144,7 +144,8 @@ def test_what_no_walk_reaches_has_no_score(roles: str) -> None:
     close(everything[0, :4], scores[0, :4])
 
 
-def test_questions_are_asked_one_by_one_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("together", [1, 3, 8])
+def test_a_cpu_asks_a_few_questions_together_in_a_small_graph(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, index, query = network("both"), index_of(random_facts(0)), every_question()
     whole = model.scores(query.entity, query.role, index.links(), unreached=-torch.inf)
     sizes: list[int] = []
@@ -154,9 +155,21 @@ def test_questions_are_asked_one_by_one_on_a_cpu(monkeypatch: pytest.MonkeyPatch
         sizes.append(len(entity))
         return usual(self, entity, *rest, **more)  # type: ignore[arg-type]
 
+    numbers = (index.links().num_edges + propagation.OF_ENTITY * ENTITIES) * model.config.dim
+    monkeypatch.setattr(propagation, "MOST_NUMBERS", numbers * together + 1 if together < 8 else 10**9)
     monkeypatch.setattr(Propagation, "scores", noted)
     close(model(query, index), whole)
-    assert sizes == [1] * len(query)
+    assert max(sizes) == together
+    assert sum(sizes) == len(query)
+
+
+def test_what_questions_have_in_common_is_made_once() -> None:
+    """Each question whose fact is withheld has a graph of its own, which must not begin anew."""
+    model, index = network("both"), index_of(random_facts(0))
+    every = every_question()
+    target = torch.zeros(len(every), dtype=torch.int64)
+    model(Query(every.entity, every.role, target), index)
+    assert {"bindings", "meetings"} <= index.links().__dict__.keys()
 
 
 @every_kind

@@ -13,11 +13,12 @@ from hmem.graph.dataset import Dataset
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
 from hmem.memory.links import Links
+from hmem.model import propagation
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.batches import Batches
 from hmem.training.loop import Hooks
-from hmem.training.propagation import Concealed, gradient_one_by_one, propagation_loss, share_to_hide
+from hmem.training.propagation import Concealed, gradient_in_groups, propagation_loss, share_to_hide
 from hmem.training.start import new_model
 from hmem.training.state import State
 from tests.model.problems import ENTITIES, RELATIONS, index_of, random_facts, small
@@ -193,10 +194,27 @@ def test_question_by_question_is_the_gradient_of_a_batch_of_one(dropped: float) 
             network, concealed = Propagation(config, ENTITIES, RELATIONS).double(), Concealed(graph)
             noise = Noise(0, step, torch.device("cpu"))
             if one_by_one:
-                loss = gradient_one_by_one(network, query, concealed, training, noise)
+                loss = gradient_in_groups(network, query, concealed, training, noise)
             else:
                 loss = propagation_loss(network, query, concealed, training, noise)
                 loss.backward()  # type: ignore[no-untyped-call]
             found.append([loss.detach(), *(each.grad for each in network.parameters())])
         for expected, other in zip(*found, strict=True):
             torch.testing.assert_close(other, expected, rtol=1e-4, atol=1e-6, check_dtype=False)
+
+
+@pytest.mark.parametrize("dropped", [0.0, 0.3])
+def test_questions_together_have_the_gradient_of_each_alone(dropped: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = index_of(random_facts(0))
+    training = TrainingConfig(neighbor_dropout=dropped, link_withholding=0.5)
+    config = PropagationConfig(dim=6, steps=3, roles="both")
+    head, relation, tail = torch.tensor(random_facts(0)[:6]).unbind(1)
+    query, found = Query(head, relation + RELATIONS, tail), []
+    for most_together in (1, 4):
+        monkeypatch.setattr(propagation, "MOST_TOGETHER", most_together)
+        torch.manual_seed(0)
+        network, concealed = Propagation(config, ENTITIES, RELATIONS).double(), Concealed(graph)
+        loss = gradient_in_groups(network, query, concealed, training, Noise(0, 0, torch.device("cpu")))
+        found.append([loss, *(each.grad for each in network.parameters())])
+    for expected, other in zip(*found, strict=True):
+        torch.testing.assert_close(other, expected, rtol=1e-4, atol=1e-6, check_dtype=False)

@@ -49,15 +49,15 @@ class Superpose(torch.autograd.Function):
     ) -> tuple[Float[Tensor, "N K"], Float[Tensor, "N K"]]:
         ctx.save_for_backward(states, roles)
         ctx.bindings = bindings
-        bound = states.index_select(0, bindings.source) * roles.index_select(0, bindings.role)  # (P, K)
-        return bindings.into.sum(bound), bindings.into.sum(bound * bound)
+        bound = states.index_select(0, bindings.source).mul_(roles.index_select(0, bindings.role))  # (P, K)
+        return bindings.into.sum(bound), bindings.into.sum(bound.square_())
 
     @staticmethod
     def backward(ctx: Any, of_total: Float[Tensor, "N K"], of_squares: Float[Tensor, "N K"]) -> Any:
         (states, roles), bindings = ctx.saved_tensors, ctx.bindings
         filler, role = states.index_select(0, bindings.source), roles.index_select(0, bindings.role)  # (P, K)
-        of_bound = bindings.out_of.sum(of_total) + 2 * filler * role * bindings.out_of.sum(of_squares)
-        return bindings.of_source.sum(of_bound * role), bindings.of_role.sum(of_bound * filler), None
+        of_bound = bindings.out_of.sum(of_total).addcmul_(filler * role, bindings.out_of.sum(of_squares), value=2)
+        return bindings.of_source.sum(role.mul_(of_bound)), bindings.of_role.sum(filler.mul_(of_bound)), None
 
 
 def plain_step(

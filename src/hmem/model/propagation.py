@@ -26,6 +26,9 @@ MEETINGS = 5  # ways in which two roles meet; see `Links.meetings`
 MOST_STATES = 100_000_000  # numbers of one pass on a GPU in which nothing is learned
 MOST_KEPT = 60_000_000  # numbers of computed role vectors that are kept
 AT_ONCE = 64  # roles whose vectors are computed in one pass
+MOST_TOGETHER = 8  # questions that a CPU asks in one pass
+MOST_NUMBERS = 40_000_000  # of bindings and states of such a pass; with more a question alone is quicker
+OF_ENTITY = 10  # edges whose bindings cost as much as the state of one entity
 LARGE = {"cpu": 1_000_000, "cuda": 50_000_000}  # edges of a graph beyond which a question is asked in a part of it
 MOST_ENTITIES = 10_000  # of that part
 MOST_EDGES = 1_000_000  # that these entities have, inside or out of it
@@ -245,9 +248,7 @@ class Propagation(nn.Module):
     def forward(self, query: Query, graph: Index, vectors: object = None) -> Float[Tensor, "B E"]:
         """The score of every entity as an answer; with a target, the fact that gives it is not there."""
         links = graph.links()
-        at_once = 1  # on a CPU a question costs least alone, where it touches few entities
-        if self.device.type == "cuda" and not is_large(links):
-            at_once = max(1, MOST_STATES // (links.num_entities * self.config.dim))
+        at_once = self.at_once(links)
         if len(query) > at_once:
             parts = [query.part(slice(low, low + at_once)) for low in range(0, len(query), at_once)]
             return torch.cat([self(part, graph) for part in parts])
@@ -257,6 +258,21 @@ class Propagation(nn.Module):
                 query.entity, query.role, self.nearby(query.entity[0], visible), links.num_entities
             )
         return self.scores(query.entity, query.role, visible, unreached=-torch.inf)
+
+    def at_once(self, links: Links) -> int:
+        """How many questions are asked in one pass: where they reach the same entities, several cost less each."""
+        if is_large(links):
+            return 1
+        if self.device.type != "cuda":
+            numbers = (links.num_edges + OF_ENTITY * links.num_entities) * self.config.dim
+            return min(max(1, MOST_NUMBERS // max(1, numbers)), MOST_TOGETHER)
+        return max(1, MOST_STATES // (links.num_entities * self.config.dim))
+
+    def prepare(self, links: Links) -> None:
+        """Make what all questions to a graph have in common, before each has a graph of its own."""
+        links.bindings  # noqa: B018
+        if self.computed is not None:
+            links.meetings  # noqa: B018
 
     def nearby(
         self, entity: Int[Tensor, ""], links: Links, most_entities: int = MOST_ENTITIES, most_edges: int = MOST_EDGES
@@ -316,6 +332,8 @@ class Propagation(nn.Module):
         """The graph as each question may see it: without the fact that gives its target, in both directions."""
         if query.target is None or not bool((query.target != NO_TARGET).any()):
             return links
+        if not is_large(links):
+            self.prepare(links)
         question = (query.target != NO_TARGET).nonzero().squeeze(1)
         u, q, v = query.entity[question], query.role[question], query.target[question]
         there, back = (u, q, v), (v, mirrored(q, links.num_roles // 2), u)

@@ -17,7 +17,7 @@ from hmem.model.query import Drop, Noise, Query, other_answers
 from hmem.model.scoring import Answer, columns_of, leave_out_
 from hmem.model.vectors import Vectors
 from hmem.training.candidates import Candidates
-from hmem.training.propagation import Concealed, gradient_one_by_one, propagation_loss
+from hmem.training.propagation import Concealed, gradient_in_groups, propagation_loss
 
 
 def gradient_function(
@@ -27,7 +27,7 @@ def gradient_function(
     if not isinstance(model, Propagation) or model.device.type == "cuda":
         return None
     concealed = Concealed.of(graph)
-    return lambda query, noise: gradient_one_by_one(model, query, concealed, training, noise)
+    return lambda query, noise: gradient_in_groups(model, query, concealed, training, noise)
 
 
 def loss_function(
