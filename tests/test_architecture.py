@@ -70,7 +70,10 @@ def test_training_takes_the_way_of_the_page(tool: dict[str, Any], tmp_path: Path
         "dog,is_a,canine\nwolf,is_a,canine\ncanine,has,dog\ncanine,has,wolf\ncanine,has,paw\nwolf,eats,dog\n"
     )
     named = tool["hops"](PAGE, "Train")
-    assert missed(named, journey(lambda: hmem.fit(data, "recall", settings=SETTINGS, out=tmp_path / "a"))) == []
+    hmem.fit(data, "recall", settings=SETTINGS)  # what is done once in a process
+    passed = journey(lambda: hmem.fit(data, "recall", settings=SETTINGS, out=tmp_path / "a"))
+    assert missed(named, passed) == []
+    assert counted("hmem.fit") == pytest.approx((len(passed), len(modules(passed))), abs=3)
 
     assert "(`hmem.cli.train.train`) reads its options and joins at step 4" in " ".join(PAGE.split())
     options = [
@@ -89,7 +92,7 @@ def test_predicting_takes_the_way_of_the_page(tool: dict[str, Any], zoo: Path) -
         kb.predict(DOG["entity"], DOG["relation"])
         passed = journey(lambda: kb.predict(DOG["entity"], DOG["relation"]))
     assert missed(tool["hops"](PAGE, "Predict"), passed) == []
-    assert counted("kb.predict") == pytest.approx((len(passed), len(modules(passed))), abs=8)
+    assert counted("kb.predict") == pytest.approx((len(passed), len(modules(passed))), abs=3)
 
 
 def test_a_post_takes_the_way_of_the_page(tool: dict[str, Any], zoo: Path) -> None:
@@ -99,7 +102,7 @@ def test_a_post_takes_the_way_of_the_page(tool: dict[str, Any], zoo: Path) -> No
         assert api.post("/predict", json=DOG).status_code == 200
         passed = list(hops)
     assert missed(tool["hops"](PAGE, "Post"), passed) == []
-    assert counted("POST /predict") == pytest.approx((len(passed), len(modules(passed))), abs=8)
+    assert counted("POST /predict") == pytest.approx((len(passed), len(modules(passed))), abs=3)
 
 
 def counted(journey: str) -> tuple[int, ...]:

@@ -291,6 +291,28 @@ def test_a_fact_is_used_by_the_next_answer_everywhere(make_base: MakeBase) -> No
         assert same(before, every_score(other))
 
 
+def test_as_long_as_nothing_is_written_nothing_is_read(make_base: MakeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb, reads = make_base(), list[object]()
+    asked = "dog.n.01", "hypernym"
+    before = kb.predict(*asked)
+    read = kb.store._connection.read
+
+    def watched(function: Any, /, *given: Any, **named: Any) -> Any:
+        reads.append(function)
+        return read(function, *given, **named)
+
+    monkeypatch.setattr(kb.store._connection, "read", watched)
+    assert list(kb.predict(*asked)) == list(before)
+    assert reads == []
+    with KnowledgeBase.open(kb.path) as other:  # labels and what was inferred are asked for from now on
+        other.describe(before[0].tail, label="First")
+        other.add_many([before[1].names], inferred_by="some model", probability=[0.5])
+    after = kb.predict(*asked)
+    assert reads
+    assert after.labels.entities == {before[0].tail: "First"}
+    assert {row.names: row.inferred_by for row in after if row.inferred_by} == {before[1].names: "some model"}
+
+
 def test_another_model_is_used_by_the_next_answer_everywhere(make_base: MakeBase, model_folder: ModelFolder) -> None:
     kb = make_base("recall")
     kb.add(NEW, "hypernym", "wolf.n.01")

@@ -48,11 +48,11 @@ class Names:
         return chain((self._file[number] for number in range(len(self._file))), self._later())
 
     def __getitem__(self, index: int) -> str:
-        if self._file is not None and 0 <= index < len(self._file):
-            return self._file[index]
         if self._list is None:
             return str(self._arrow[index].as_py())  # type: ignore[index]
-        return self._list[index - self._in_file if index >= 0 else index]
+        if self._file is None or index < 0:
+            return self._list[index]
+        return self._file[index] if index < len(self._file) else self._list[index - len(self._file)]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None

@@ -79,7 +79,7 @@ def chosen(facts: Triples, entity: int | None, relation: int | None, sample: int
 def judged(predictor: Predictor, facts: Triples) -> tuple[Ranked, Ranked]:
     """The tails and the heads of facts, each as if it were not stored."""
     head, relation, tail = facts.T.astype(np.int64)
-    tails = predictor.judge(head, relation + predictor.num_relations, tail)
+    tails = predictor.judge(head, relation + predictor.live.num_relations, tail)
     return tails, predictor.judge(tail, relation, head)
 
 
@@ -97,7 +97,7 @@ def expected(predictor: Predictor, fact: tuple[int, int, int]) -> tuple[int, int
     To be asked while the fact is left out.
     """
     head, relation, tail = fact
-    entities, roles = np.array([head, tail]), np.array([relation + predictor.num_relations, relation])
+    entities, roles = np.array([head, tail]), np.array([relation + predictor.live.num_relations, relation])
     askable = [place for place in (0, 1) if predictor.is_askable(int(entities[place]))]
     found = predictor.best(entities[askable], roles[askable], [2] * len(askable))
     best: list[tuple[float, int, int, Ranked]] = []

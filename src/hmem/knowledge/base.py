@@ -192,7 +192,8 @@ class KnowledgeBase(Contents):
         """
         question = Question(entity=entity, relation=relation, direction=direction, k=k, new_only=new_only)
         with self.session(at=at) as session:
-            return self._labelled(Predictions(*whole(session.answer_each([question]))))
+            found = Predictions(*whole(session.answer_each([question])))
+            return self._labelled(found) if session.live.has_labels else found
 
     def predict_many(
         self,

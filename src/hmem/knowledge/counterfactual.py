@@ -69,7 +69,7 @@ def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, wa
     model, live = predictor.model, predictor.live
     assert isinstance(model, Propagation)
     assert predictor.links is not None
-    links, R = predictor.links.current(), predictor.num_relations
+    links, R = predictor.links.current(), predictor.live.num_relations
     near = part_for(model, entity, links)
     facts = [{predictor.fact(*edge) for edge in walk} for walk in walks]
     stored = [other for other in live.graph.answers(entity, role).tolist() if other != answer]

@@ -155,7 +155,7 @@ def _mrr(predictor: Predictor, facts: Triples) -> float | None:
     """The mean reciprocal rank of stored facts, both ends asked, each left out while it is; ties share their mean."""
     if len(facts) == 0:
         return None
-    queries = both_sides(facts, predictor.num_relations)
+    queries = both_sides(facts, predictor.live.num_relations)
     asked = queries.entities, queries.roles, queries.targets
     withheld = predictor.withheld(*asked)
     ranks = [_rank(predictor, row, *(int(part[place]) for part in asked)) for place, row, _ in withheld]

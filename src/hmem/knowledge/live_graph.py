@@ -62,6 +62,8 @@ class LiveGraph:
 
     graph: Neighborhoods
     moment: int  # of the last write that has been applied
+    has_labels: bool  # whether anything in the base may have one
+    has_inferred: bool  # whether any fact may have been inferred by a model
     confidences: Confidences  # of the facts that are not quite sure
     loops: Counter[int]  # how many facts of each relation have the same entity at both ends
     index: BaseIndex | None  # that the graph was opened from
@@ -111,7 +113,7 @@ class LiveGraph:
         self._weigh(changes)
         if has_other_values:
             self._change_values()
-        self.moment = changes.moment
+        self._is_at(changes)
 
     @property
     def num_facts(self) -> int:
@@ -199,7 +201,7 @@ class LiveGraph:
         for fact in [*self.translate(changes.added).tolist(), *self.values.edges.tolist()]:
             self._add(*fact)
         self._weigh(changes)
-        self.moment = changes.moment
+        self._is_at(changes)
         return True
 
     @property
@@ -227,7 +229,10 @@ class LiveGraph:
         is_ours = self.relations.of_store[changes.unsure[:, 1]] < self.num_relations
         unsure = weighed(self.translate(changes.unsure), changes.confidences[is_ours])
         self.confidences = Confidences(self.num_relations, unsure)
-        self.moment = changes.moment
+        self._is_at(changes)
+
+    def _is_at(self, changes: Changes) -> None:
+        self.moment, self.has_labels, self.has_inferred = changes.moment, changes.has_labels, changes.has_inferred
 
     def _weigh(self, changes: Changes) -> None:
         """Take in how sure the facts are that came, and forget how sure those were that went."""

@@ -31,7 +31,7 @@ def missing_facts(
     """The k likeliest facts as roles of the entity and answers, the likeliest first; of all roles or of some."""
     if roles is None:
         relations = predictor.live.fact_relations
-        roles = np.concatenate([relations, relations + predictor.num_relations])
+        roles = np.concatenate([relations, relations + predictor.live.num_relations])
     roles = roles[_makes_sense(predictor, entity, roles, calibration)]
     best = predictor.best(np.full(len(roles), entity), roles, [DEPTH] * len(roles))
     role = np.repeat(roles, [len(each.answers) for each in best])
@@ -40,7 +40,9 @@ def missing_facts(
         for name, kind in KINDS.items()
     }
     found = Ranked(**parts, ranks=np.zeros(len(role), dtype=np.int64))
-    loop = (found.answers == entity) & (role < predictor.num_relations)  # the same fact is found from the other side
+    loop = (found.answers == entity) & (
+        role < predictor.live.num_relations
+    )  # the same fact is found from the other side
     order = np.lexsort((found.answers, role, -found.log_p, -_likely(predictor, entity, role, found, calibration)))
     kept: list[int] = []
     for place in order[~loop[order]].tolist():
@@ -95,7 +97,7 @@ def _likely(
 
 def _is_of_kind(predictor: Predictor, answer: int, role: int, calibration: Calibration | None) -> bool:
     """Whether the answer is something that this role holds."""
-    turned = int(mirror_role(np.array(role), predictor.num_relations))
+    turned = int(mirror_role(np.array(role), predictor.live.num_relations))
     graph = predictor.live.graph
     if len(graph.answers(answer, turned)):
         return True

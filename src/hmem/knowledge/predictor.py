@@ -46,16 +46,15 @@ class Predictor:
     """A model, the facts of this moment and a vector for every entity in them; used through a `Session`."""
 
     def __init__(
-        self, model: Network, live: LiveGraph, weights_of: Callable[[int, int], Weights] = lambda entity, role: ALONE
+        self, model: Network, live: LiveGraph, weights_of: Callable[[int, int], Weights] | None = None
     ) -> None:
-        """`weights_of` says what the network and counting are worth in a question, by its entity and role."""
+        """`weights_of` says what the network and counting are worth in a question, by its entity and role.
+
+        None where counting has no say in any question.
+        """
         self.model, self.live, self.weights_of = model.eval(), live, weights_of
         self.vectors = LiveVectors(model, live) if isinstance(model, HMem) else None
         self.links = LiveLinks(live, model.device) if isinstance(model, Propagation) else None
-
-    @property
-    def num_relations(self) -> int:
-        return self.live.num_relations
 
     @torch.inference_mode()
     def best(
@@ -148,15 +147,16 @@ class Predictor:
         if self.live.values.words:
             buckets = self.live.values.buckets
             row[torch.from_numpy(buckets[buckets < len(row)]).to(row.device)] = -torch.inf
-        if not self.counts(entity, role):
+        weights = ALONE if self.weights_of is None else self.weights_of(entity, role)
+        if weights == ALONE:
             return False
         with hidden(self.live.graph, without):
-            add_counts(row, self.live.graph, entity, role, self.weights_of(entity, role), self.live.confidences)
+            add_counts(row, self.live.graph, entity, role, weights, self.live.confidences)
         return True
 
     def counts(self, entity: int, role: int) -> bool:
         """Whether counting has a say in a question."""
-        return self.weights_of(entity, role) != ALONE
+        return self.weights_of is not None and self.weights_of(entity, role) != ALONE
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
@@ -170,7 +170,8 @@ class Predictor:
         asked = zip(entities.tolist(), roles.tolist(), targets.tolist(), strict=True)
         can_withhold = np.array([each[2] == NO_TARGET or self._can_withhold(*each) for each in asked], dtype=bool)
         easy = np.flatnonzero(can_withhold)
-        for rows, scores, log_alone in self.passes(entities[easy], roles[easy], targets[easy]):
+        given = targets[easy] if (targets[easy] != NO_TARGET).any() else None
+        for rows, scores, log_alone in self.passes(entities[easy], roles[easy], given):
             yield from zip(easy[rows].tolist(), scores, log_alone, strict=True)
         for place in np.flatnonzero(~can_withhold).tolist():
             one = slice(place, place + 1)
@@ -180,8 +181,8 @@ class Predictor:
 
     def fact(self, entity: int, role: int, answer: int) -> tuple[int, int, int]:
         """The fact that an answer to a question states."""
-        if role >= self.num_relations:
-            return entity, role - self.num_relations, answer
+        if role >= self.live.num_relations:
+            return entity, role - self.live.num_relations, answer
         return answer, role, entity
 
     def named(self, entity: int, role: int, answer: int) -> Names3:
@@ -194,7 +195,7 @@ class Predictor:
 
     def is_value(self, role: int) -> bool:
         """Whether a role stands for a property, and not for a relation."""
-        return role % self.num_relations in self.live.values.properties
+        return role % self.live.num_relations in self.live.values.properties
 
     def index(self) -> tuple[LiveIndex, Vectors | None]:
         """The edges and the vectors of this moment, as a model takes them."""
@@ -243,7 +244,7 @@ class Predictor:
 
     def itself(self, entity: int, role: int) -> list[int]:
         """The asked entity, if it cannot be an answer: no fact of the relation has the same entity at both ends."""
-        can_be = self.links is None or self.live.loops[role % self.num_relations] > 0
+        can_be = self.links is None or self.live.loops[role % self.live.num_relations] > 0
         return [] if can_be else [entity]
 
     def _ranked(
@@ -287,7 +288,7 @@ class Predictor:
 
     def _total(self, row: Float[Tensor, " W"], asked: tuple[int, int]) -> float:
         """What to take from a score to have log_p."""
-        if self.model.exact is not None and not self.counts(*asked):
+        if self.model.exact is not None and (self.weights_of is None or not self.counts(*asked)):
             return 0.0
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0

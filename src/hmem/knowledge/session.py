@@ -71,7 +71,8 @@ class Session:
         takes = {"takes_new_relations": saved.model.takes_new_relations, "takes_values": belongs_to_no_graph}
         self.live = LiveGraph(store, saved.vocab, **takes, evidence=evidence)
         self.probabilities = Probabilities(saved, self.live, link, self_calibration)
-        self.predictor = Predictor(saved.model, self.live, self.probabilities.weights)
+        weights_of = self.probabilities.weights if self.probabilities.may_count else None
+        self.predictor = Predictor(saved.model, self.live, weights_of)
         self.names = AskedNames(self.live, self.predictor)
         self._estimators: dict[str, Estimator] = {}  # by property, of the moment when they were asked
 
@@ -252,8 +253,10 @@ class Session:
             fact = partial(Prediction, head=head, relation=relation, tail=tail, direction=direction)
             probability, if_missing = probabilities
             found.append(fact(score=score, probability=probability, if_missing=if_missing, stored=stored, rank=rank))
-        known = self.live.store.inferred(each.names for each in found if not each.stored)
-        return [replace(each, inferred_by=known.get(each.names)) if each.names in known else each for each in found]
+        if not self.live.has_inferred:
+            return found
+        models = self.live.store.inferred(each.names for each in found if not each.stored)
+        return [replace(each, inferred_by=models[each.names]) if each.names in models else each for each in found]
 
 
 def whole(found: Iterable[list[Prediction] | HMemError]) -> list[list[Prediction]]:

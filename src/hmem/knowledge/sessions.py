@@ -32,6 +32,7 @@ class Sessions:
         self._session: Session | None = None
         self._dated: OrderedDict[Stretch, Session] = OrderedDict()  # of the times that were asked about last
         self._notes: dict[str, str] = {}  # of the store, when the session was made
+        self._version: int | None = None  # of the store, when the session was last brought up to date
 
     def close(self) -> None:
         with self._lock:
@@ -56,11 +57,8 @@ class Sessions:
     def lend(self, at: Day | Stretch | None, suggest: bool) -> Iterator[Session]:
         """See `KnowledgeBase.session`."""
         with self._lock:
-            notes = self.store.metas()
-            if self._session is None or notes != self._notes:
-                self._session, self._notes = self._joined(), notes
-            self._session.live.refresh()
-            session = self._session if at is None else self._at(stretch(at), self._session)
+            now = self._up_to_date()
+            session = now if at is None else self._at(stretch(at), now)
             try:
                 yield session
             except UnknownNameError as error:
@@ -79,6 +77,17 @@ class Sessions:
         if counted is not None and not counted.is_kept and not self.store.is_frozen:
             with suppress(HMemError, OSError), Store.open(self.store.path) as store:
                 counted.keep_in(store)
+
+    def _up_to_date(self) -> Session:
+        """The session of the present: the same one, as long as nothing was written."""
+        version = self.store.version
+        if self._session is None or version != self._version:
+            notes = self.store.metas()
+            if self._session is None or notes != self._notes:
+                self._session, self._notes = self._joined(), notes
+            self._session.live.refresh()
+            self._version = version
+        return self._session
 
     def _at(self, at: Stretch, now: Session) -> Session:
         """The session of a time; the last few are kept, so that it costs a moment only when it is first asked about."""

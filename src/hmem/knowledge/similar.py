@@ -33,7 +33,7 @@ def similar(predictor: Predictor, entity: int, k: int) -> tuple[Int[np.ndarray, 
 
 def _alike(predictor: Predictor, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Entities by the cosine of their facts, where a fact is a role and its filler, 1/√(how many share it)."""
-    graph, R = predictor.live.graph, predictor.num_relations
+    graph, R = predictor.live.graph, predictor.live.num_relations
     shared = np.zeros(max(graph.num_entities, 1))
     roles, fillers = graph.edges_of(entity)
     own = 0.0
@@ -52,7 +52,7 @@ def _alike(predictor: Predictor, entity: int, k: int) -> tuple[Int[np.ndarray, "
 
 def _fact_length(predictor: Predictor, entity: int) -> float:
     """The squared length of an entity's facts as a vector."""
-    graph, R = predictor.live.graph, predictor.num_relations
+    graph, R = predictor.live.graph, predictor.live.num_relations
     roles, fillers = graph.edges_of(entity)
     pairs = zip(mirror_role(roles, R).tolist(), fillers.tolist(), strict=True)
     return sum(1 / len(graph.answers(filler, role)) for role, filler in pairs)

@@ -85,7 +85,7 @@ def edge_products(
     fits = left.device.type == "cuda" and len(left) * len(right) <= DENSE_LIMIT
     if method == "dense" or (method == "auto" and fits):
         return _pick(left @ right.mT, row, column)
-    return _row_products(left, right, row, column)
+    return (left.index_select(0, row) * right.index_select(0, column)).sum(1)  # without the other products
 
 
 def _pick(
@@ -93,10 +93,3 @@ def _pick(
 ) -> Float[Tensor, " N"]:
     """table[row, column], through `gather`: its backward adds where indexing's sorts, and is several times faster."""
     return table.flatten().gather(0, row * table.shape[1] + column)
-
-
-def _row_products(
-    left: Float[Tensor, "B d"], right: Float[Tensor, "V d"], row: Int[Tensor, " N"], column: Int[Tensor, " N"]
-) -> Float[Tensor, " N"]:
-    """left[row] · right[column], without the other products."""
-    return (left.index_select(0, row) * right.index_select(0, column)).sum(1)

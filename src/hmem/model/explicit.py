@@ -37,11 +37,6 @@ class WeightedEdges:
         return weights.new_zeros(self.edges.num_queries).index_add(0, self.edges.query, weights)
 
 
-def _not_quite_sure(log_weights: Float[Tensor, " N"], edges: Edges) -> Float[Tensor, " N"]:
-    """log(κ_c w_c), where κ_c is the confidence of an edge."""
-    return log_weights if edges.confidence is None else log_weights + edges.confidence.log()
-
-
 class ExplicitMemory(nn.Module):
     """M_i = Σ_c κ_c w_c · bind(r_c, e_c) over the edges of the asked entity, the asked fact left out.
 
@@ -72,10 +67,11 @@ class ExplicitMemory(nn.Module):
             counted = (~absent).to(identity.dtype) * (1.0 if edges.confidence is None else edges.confidence)
             present = torch.zeros_like(identity[:, 0]).index_add(0, edges.query, counted)  # (B,)
             log_weights = -present.clamp_min(1).log().index_select(0, edges.query)
-            return WeightedEdges(edges, _not_quite_sure(log_weights, edges), absent, withheld)
-        log_weights = logsigmoid(self.weighting(identity, query.role, edges, vectors.roles, vectors.entities))
-        log_weights = _not_quite_sure(log_weights, edges)
-        if self.max_neighbors is not None:
+        else:
+            log_weights = logsigmoid(self.weighting(identity, query.role, edges, vectors.roles, vectors.entities))
+        if edges.confidence is not None:
+            log_weights = log_weights + edges.confidence.log()  # log(κ_c w_c), where κ_c is the confidence of an edge
+        if self.weighting is not None and self.max_neighbors is not None:
             ranked = log_weights.exp().masked_fill(absent, 0.0)
             absent = absent | ~keep_strongest(edges, ranked, self.max_neighbors)
         return WeightedEdges(edges, log_weights, absent, withheld)

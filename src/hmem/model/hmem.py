@@ -101,7 +101,8 @@ class HMem(nn.Module):
         completed = self.complete(memory, identity, drop)  # (B, D) M̂, the Harmony maximum near it
         retrieved = completed.unbind(query.role)  # (B, de) e_o
         if self.readout is not None:
-            retrieved = self.readout(retrieved, query.role, weighted.load)  # (B, de) ê_o
+            load = None if self.readout.damping is None else weighted.load
+            retrieved = self.readout(retrieved, query.role, load)  # (B, de) ê_o
         retrieved = drop.noise.dropout(retrieved, drop.retrieved)
         copied, walks, reached, edges = None, None, None, weighted.edges
         if self.exact is not None:

@@ -132,7 +132,9 @@ class LiveIndex:
             torch.from_numpy(part[usable].astype(np.int64)).to(self.device)
             for part in (flat.roles, flat.fillers, flat.owner)
         )
-        confidence = self.confidence(entities.index_select(0, query), roles, fillers)
+        confidence = None
+        if self.sure:
+            confidence = self.confidence(entities.index_select(0, query), roles, fillers)
         return Edges(roles=roles, fillers=fillers, query=query, num_queries=len(entities), confidence=confidence)
 
     def confidence(

@@ -32,14 +32,14 @@ class ReadOut(nn.Module):
         self.usual = nn.Parameter(torch.zeros(num_roles, entity_dim))  # v_q
 
     def forward(
-        self, unbound: Float[Tensor, "B de"], roles: Int[Tensor, " B"], load: Float[Tensor, " B"]
+        self, unbound: Float[Tensor, "B de"], roles: Int[Tensor, " B"], load: Float[Tensor, " B"] | None
     ) -> Float[Tensor, "B de"]:
         turned = torch.einsum("bd,kde->bke", unbound, self.maps)  # (B, K, de)
         mixed = (self.mixture.index_select(0, roles)[:, :, None] * turned).sum(1)  # (B, de)
         return self._damped(unbound + mixed, roles, load) + self.usual.index_select(0, roles)
 
     def back(
-        self, wanted: Float[Tensor, "B de"], roles: Int[Tensor, " B"], load: Float[Tensor, " B"]
+        self, wanted: Float[Tensor, "B de"], roles: Int[Tensor, " B"], load: Float[Tensor, " B"] | None
     ) -> Float[Tensor, "B de"]:
         """The vector whose match with anything unbound is that of `wanted` with what is read out of it, v_q aside."""
         turned = torch.einsum("bd,ked->bke", wanted, self.maps)  # (B, K, de)
@@ -47,8 +47,9 @@ class ReadOut(nn.Module):
         return self._damped(wanted + mixed, roles, load)
 
     def _damped(
-        self, vectors: Float[Tensor, "B de"], roles: Int[Tensor, " B"], load: Float[Tensor, " B"]
+        self, vectors: Float[Tensor, "B de"], roles: Int[Tensor, " B"], load: Float[Tensor, " B"] | None
     ) -> Float[Tensor, "B de"]:
         if self.damping is None:
             return vectors
+        assert load is not None, "what is unbound is damped by Σ_c w_c"
         return vectors * (1 + load).pow(-self.damping.index_select(0, roles))[:, None]

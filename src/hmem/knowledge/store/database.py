@@ -102,11 +102,11 @@ class Connection(ABC):
 
     @abstractmethod
     def moment(self) -> int:
-        """The number of the last write that changed facts; asked before every answer."""
+        """The number of the last write that changed what is stored."""
 
     @abstractmethod
     def version(self) -> int:
-        """A number that changes whenever another connection has written."""
+        """A number that changes whenever something was written, a note too; asked before every answer."""
 
     @abstractmethod
     def size(self) -> int:

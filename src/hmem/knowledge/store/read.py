@@ -107,8 +107,6 @@ def contains(db: Database, fact: Names3) -> bool:
 
 def inferred(db: Database, facts: Iterable[Names3]) -> dict[Names3, str]:
     """Those of some facts that a model inferred, and which model."""
-    if db.execute("SELECT 1 FROM fact WHERE inferred_by IS NOT NULL LIMIT 1").fetchone() is None:
-        return {}
     model = CONTAINS.replace("SELECT 1", "SELECT inferred_by")
     rows = {fact: db.execute(model, fact).fetchone() for fact in facts}
     return {fact: row[0] for fact, row in rows.items() if row is not None and row[0] is not None}
@@ -145,7 +143,13 @@ def changes_since(
         ended=ended,
         unsure=unsure,
         confidences=confidences,
+        has_labels=any(_has_rows(db, f"{kind}_text") for kind in ("entity", "relation")),
+        has_inferred=_has_rows(db, "fact", "inferred_by IS NOT NULL"),
     )
+
+
+def _has_rows(db: Database, table: str, where: str = "true") -> bool:
+    return db.execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1").fetchone() is not None
 
 
 def triples_after(db: Database, fact: int, evidence: Evidence | None = None) -> Triples:

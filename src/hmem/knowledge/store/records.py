@@ -108,6 +108,8 @@ class Changes:
     ended: Triples  # all that went, also what came again
     unsure: Triples  # of what came, the facts with a confidence below 1
     confidences: Float[np.ndarray, " n"]
+    has_labels: bool  # whether anything was ever said of an entity or a relation but facts
+    has_inferred: bool  # whether a model ever inferred a fact
 
 
 def to_microseconds(time: datetime) -> int:

@@ -52,7 +52,7 @@ class View:
 
     @property
     def version(self) -> int:
-        """A number that changes whenever another process, or another Store, has written; cheap enough to ask always."""
+        """A number that changes whenever something was written, by any process; cheap enough to ask always."""
         return self._connection.version()
 
     def entity_names(self, start: int = 0) -> list[str]:

@@ -53,6 +53,7 @@ class SqliteConnection(Connection):
         self._process = os.getpid()
         self._file = connection.registration.file
         self._shared = self._shared_memory()
+        self._writes = 0  # of this connection, which SQLite does not count
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> "SqliteConnection":
@@ -94,6 +95,7 @@ class SqliteConnection(Connection):
                 connection.execute(f"PRAGMA foreign_keys = {not trusted:d}")
             with self._transaction("BEGIN IMMEDIATE") as connection:
                 yield connection
+            self._writes += 1
             self._open()  # and what was written is where others look for it
 
     def moment(self) -> int:
@@ -102,7 +104,7 @@ class SqliteConnection(Connection):
     def version(self) -> int:
         """It may change without a write too, where the file can be read only and its log was left behind."""
         with self.outside() as connection:
-            return int(connection.execute("PRAGMA data_version").fetchone()[0])
+            return (self._writes << 32) + int(connection.execute("PRAGMA data_version").fetchone()[0])
 
     def size(self) -> int:
         return size_of(self.path) + size_of(self.path.with_name(self.path.name + "-wal"))
