@@ -26,6 +26,10 @@ def test_audit_lists_the_most_doubtful_facts(command: Command, zoo: str) -> None
         assert [each["doubt"] for each in found["facts"]] == [each.doubt for each in kb.audit(3, sample=5)]
     about = json.loads(command("audit", zoo, "Wolf n 01", "--json", "-").out)
     assert all("wolf.n.01" in (each["head"], each["tail"]) for each in about["facts"])
+    assert command("entities", "describe", zoo, "wolf.n.01", "--label", "Wolf").code == 0
+    about = command("audit", zoo, "wolf", "--json", "-")
+    assert json.loads(about.out)["labels"]["entities"] == {"wolf.n.01": "Wolf"}
+    assert "Wolf (wolf.n.01)" in command("audit", zoo, "wolf").out
 
 
 @pytest.mark.parametrize("question", [["missing"], ["audit", "--sample", 4]])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import UnknownNameError
+from hmem.graph.descriptions import Description
 from hmem.knowledge.base import KnowledgeBase
 
 TEAMS = ("red", "blue", "green")
@@ -67,6 +68,16 @@ def test_it_is_ended_early_with_what_was_found(clubs: KnowledgeBase) -> None:
     found = clubs.audit(100, watch=watch)
     assert told == [(0, len(clubs)), (32, len(clubs))]
     assert (len(found), found.judged) == (32, 32)
+
+
+def test_what_a_row_names_has_its_label(clubs: KnowledgeBase) -> None:
+    said = {"red hall": "Red Lion", "red team": "Reds", "blue team": "Blues"}
+    clubs.describe_many(Description(id=name, label=label) for name, label in said.items())
+    clubs.describe("member of", of="relation", label="plays for")
+    found = clubs.audit(1)
+    assert found.labels.entities == said
+    assert found.labels.fact(*found[0].names) == ("red 0", "plays for", "Blues (blue team)")
+    assert "Reds (red team)" in repr(found)
 
 
 def test_of_three_facts_nothing_is_known_and_nothing_is_warned_of(tmp_path: Path) -> None:

@@ -36,7 +36,9 @@ def check_missing(kb: KnowledgeBase, entity: str) -> None:
 
 def test_over_a_graph_each_fact_is_found_from_its_head(make_base: MakeBase) -> None:
     kb = make_base("exact-tpr")
+    kb.describe("dog.n.01", label="Dog")
     found = kb.missing_anywhere(30)
+    assert found.labels.entities == {"dog.n.01": "Dog"}
     assert len({row.names for row in found}) == len(found) == 30
     assert [row.rank for row in found] == list(range(1, 31))
     assert all(row.names not in kb and row.direction == "tail" for row in found)

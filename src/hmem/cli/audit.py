@@ -8,6 +8,7 @@ from hmem.cli import options, output, tables
 from hmem.cli.opened import opened, watching
 
 if TYPE_CHECKING:
+    from hmem.graph.descriptions import Labels
     from hmem.knowledge.audit import Suspect, Suspects
 
 
@@ -32,7 +33,7 @@ def audit(
         chosen = None if relation is None else find.relation(relation)
         with watching("facts") as watch:
             found = base.audit(k, entity=about, relation=chosen, sample=sample or None, watch=watch)
-    told = {"judged": found.judged, "of": found.facts, "facts": found.to_dicts()}
+    told = {"judged": found.judged, "of": found.facts, "facts": found.to_dicts(), **found.labels.to_dict()}
     if not tables.written(out, found, "fact", json_path, told):
         show(found)
 
@@ -45,17 +46,18 @@ def show(found: "Suspects") -> None:
     numbers = ["rank of tail", "of head", "doubt"]
     table = output.table(["head", "relation", "tail", "expected instead"], numbers)
     for each in found:
+        names = map(output.cell, found.labels.fact(*each.names))
         ranks = output.count(each.tail_rank), output.count(each.head_rank)
-        table.add_row(*map(output.cell, each.names), _instead(each), *ranks, output.decimal(each.doubt, 1))
+        table.add_row(*names, _instead(each, found.labels), *ranks, output.decimal(each.doubt, 1))
     output.show(table)
     if found.judged < found.facts:
         output.note(f"{found.judged:,} of {found.facts:,} facts were looked at; --sample 0 looks at all.")
 
 
-def _instead(each: "Suspect") -> str:
+def _instead(each: "Suspect", labels: "Labels") -> str:
     """What is expected, how likely it is, and the facts that speak for it, one below the other."""
     if each.instead is None:
         return "–"
     likely = "" if each.if_missing is None else f" ({output.percent(each.if_missing)})"
-    because = "".join(f"\n  since {' '.join(map(output.cell, fact))}" for fact in each.because)
-    return f"{each.end} {output.cell(each.instead)}{likely}{because}"
+    because = "".join(f"\n  since {' '.join(map(output.cell, labels.fact(*fact)))}" for fact in each.because)
+    return f"{each.end} {output.cell(labels.entity(each.instead))}{likely}{because}"

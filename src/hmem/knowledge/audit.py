@@ -49,6 +49,14 @@ class Suspect:
     def names(self) -> Names3:
         return self.head, self.relation, self.tail
 
+    @property
+    def named(self) -> list[Names3]:
+        """This fact, the one that is expected in its place, and those that speak for that."""
+        if self.instead is None:
+            return [self.names]
+        ends = (self.head, self.instead) if self.end == "tail" else (self.instead, self.tail)
+        return [self.names, (ends[0], self.relation, ends[1]), *self.because]
+
 
 class Suspects(Table[Suspect]):
     """Stored facts, the most doubtful first."""

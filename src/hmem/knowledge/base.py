@@ -290,7 +290,8 @@ class KnowledgeBase(Contents):
         then is given.
         """
         lend = partial(self.session, at=at)
-        return Predictions(whole_graph.missing_anywhere(lend, k, relation, having, watch or _to_the_end))
+        found = whole_graph.missing_anywhere(lend, k, relation, having, watch or _to_the_end)
+        return self._labelled(Predictions(found))
 
     def audit(
         self,
@@ -306,7 +307,9 @@ class KnowledgeBase(Contents):
         Those of an entity, of a relation or of all; of more than `sample` some are drawn, unless that is None. `watch`
         is told how many are done, of how many, and ends it by returning False: what was found until then is given.
         """
-        return whole_graph.audit(self.session, k, entity, relation, sample, watch or _to_the_end)
+        found = whole_graph.audit(self.session, k, entity, relation, sample, watch or _to_the_end)
+        found.labels = self.store.naming.labels_of(fact for each in found for fact in each.named)
+        return found
 
     def similar(self, entity: str, k: int = 10) -> Similars:
         """The k entities whose vectors point most nearly the same way."""

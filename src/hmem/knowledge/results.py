@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS_SHOWN = 20
-ENTITIES = ("head", "tail", "entity")  # columns with ids
+ENTITIES = ("head", "tail", "entity", "instead")  # columns with ids
 WIDEST = 40  # characters of a name that are shown
 Direction = Literal["tail", "head"]  # which end of the fact is asked for
 TYPES = {  # of columns
@@ -163,7 +163,7 @@ class Table(Sequence[Row], Generic[Row]):
     def shown(self, name: str, row: Row) -> Any:
         """A value as it is shown: what has a label by that, an entity with the id beside it."""
         value = getattr(row, name)
-        if name in ENTITIES:
+        if name in ENTITIES and value is not None:
             return self.labels.entity(value)
         return self.labels.relation(value) if name == "relation" else value
 

@@ -5,7 +5,6 @@ found when half of the time of a request is over; the answer says how far it cam
 """
 
 import time
-from dataclasses import replace
 
 import numpy as np
 from fastapi import APIRouter
@@ -41,10 +40,7 @@ async def audit(service: TheService, body: AuditIn) -> AuditOut:
     for place, each in enumerate(found[:EXPLAINED]):
         if time.monotonic() < end:
             found[place] = await service.ask(lambda now, each=each: now.with_expected(each, why=True))  # type: ignore[misc]
-    named = [fact for each in found for fact in (each.names, *each.because)]
-    labels = service.name_index.labels_of(named)
-    others = service.name_index.labels(each.instead for each in found if each.instead is not None)
-    labels = replace(labels, entities={**labels.entities, **others.entities}, kinds={**labels.kinds, **others.kinds})
+    labels = service.name_index.labels_of(fact for each in found for fact in each.named)
     return AuditOut.model_validate({"facts": found, "judged": done, "of": total, "labels": labels})
 
 
