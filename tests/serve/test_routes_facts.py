@@ -80,6 +80,15 @@ def test_inferred_facts_over_http(api: "TestClient") -> None:
     assert api.get("/facts", params={"inferred": True}).json()["facts"] == []
 
 
+def test_without_probabilities_nothing_is_inferred(tmp_path: Path, serve: Serve) -> None:
+    from hmem.knowledge.base import KnowledgeBase
+
+    KnowledgeBase.create(tmp_path / "small.kb", facts=[("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d")]).close()
+    refused = serve(tmp_path / "small.kb", allow_writes=True).post("/infer", json={"entity": "a"})
+    assert code_of(refused) == (422, "invalid")
+    assert "not calibrated" in refused.json()["error"]["message"]
+
+
 def test_days_are_revised_over_http(api: "TestClient") -> None:
     stored = {**fact(*TOY_FACTS[0]), "valid_until": "2020"}
     kept = api.post("/facts", json={"facts": [stored]}).json()

@@ -18,12 +18,13 @@ from hmem.errors import ConfigError, DataError
 from hmem.graph.dataset import Dataset
 from hmem.graph.days import Stretch
 from hmem.graph.descriptions import Description
-from hmem.graph.qualifiers import Day, Given
+from hmem.graph.qualifiers import Day
 from hmem.knowledge import whole_graph
 from hmem.knowledge.audit import SAMPLE, Suspects, Watch
 from hmem.knowledge.base_index import keep_index, make_index, remove_index
 from hmem.knowledge.contents import Contents, numbered, told_of
 from hmem.knowledge.explanation import Reasons
+from hmem.knowledge.inferred import store_inferred
 from hmem.knowledge.model_link import ModelLink, attach
 from hmem.knowledge.results import (
     Direction,
@@ -342,13 +343,8 @@ class KnowledgeBase(Contents):
         They are no evidence for other answers, and hide no answer. `kb.store.listing(inferred=True)` lists them, with
         the name of the model and its probability; `kb.store.withdraw` takes them back, and `kb.add` asserts one.
         """
-        rows = [row for row in found if not row.stored]
-        if rows and all(row.probability is None for row in rows):
-            raise ConfigError("the model is not calibrated, so its answers have no probability to be stored with")
-        likely = [row for row in rows if row.probability is not None and row.probability >= least]
         model = self._sessions.model_link.name
-        given: Given = {"inferred_by": model, "probability": [row.probability for row in likely]}
-        return self.store.add([row.names for row in likely], source=source, **given)
+        return store_inferred(self.store, found, model=model, least=least, source=source)
 
 
 def _pairs(questions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hmem.graph.qualifiers import Given
 from hmem.graph.triples import PARTS
+from hmem.knowledge.inferred import store_inferred
 from hmem.knowledge.store.database import Kind
 from hmem.knowledge.store.records import StoredFact, Written
 from hmem.knowledge.store.store import Store
@@ -117,9 +118,10 @@ async def add_facts(request: Request, service: TheService, body: FactsIn) -> Add
 async def infer(request: Request, service: TheService, body: InferIn) -> AddedOut:
     """Keep the likeliest facts about an entity that are not stored, as facts that the model inferred."""
     found = await service.ask(lambda now: now.missing(body.entity, body.k), day(body.at))
-    likely = [each for each in found if each.probability is not None and each.probability >= body.least]
-    given: Given = {"inferred_by": service.model.link.name, "probability": [each.probability for each in likely]}
-    written = await service.write(lambda store: store.add([each.names for each in likely], source="infer", **given))
+    model = service.model.link.name
+    written = await service.write(
+        lambda store: store_inferred(store, found, model=model, least=body.least, source="infer")
+    )
     request.app.state.news.look()
     return AddedOut(moment=written.moment, added=len(written.changed), unchanged=written.unchanged)
 
