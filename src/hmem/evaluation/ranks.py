@@ -16,7 +16,7 @@ from torch import Tensor
 
 from hmem.errors import NonFiniteError
 
-MAX_EXACT_FLOAT = 2**24  # counts are summed in float32, which is exact up to here
+MAX_EXACT_FLOAT = 2**24  # float32 counts exactly up to here
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +63,6 @@ def filtered_ranks(
 
 def _count(compare: Callable[..., Tensor], scores: Tensor, truth: Tensor, flags: Tensor) -> Int[Tensor, " Q"]:
     """How many columns compare so with the truth; float ones add up many times faster than booleans on a CPU."""
-    assert scores.shape[1] < MAX_EXACT_FLOAT, "more candidates than float32 can count"
-    return compare(scores, truth[:, None], out=flags).sum(1).to(torch.int64)
+    compare(scores, truth[:, None], out=flags)
+    parts = [flags[:, start : start + MAX_EXACT_FLOAT] for start in range(0, flags.shape[1], MAX_EXACT_FLOAT)]
+    return torch.stack([part.sum(1).to(torch.int64) for part in parts]).sum(0)
