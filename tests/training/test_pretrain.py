@@ -127,6 +127,9 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights() -> None:
     assert (resumed.steps, resumed.stopped) == (6, "done")
     for name, value in resumed.network.state_dict().items():
         assert torch.equal(value, whole[name]), name
+    kept[-1].best_weights = None
+    with pytest.raises(CheckpointError, match="lacks the average of its weights"):
+        pretrain(small_network(), sources, Budget(steps=6), batch=4, resume=kept[-1])
 
 
 def test_a_state_that_cannot_be_saved_does_not_end_the_run() -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 
+from hmem.errors import ConfigError
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
@@ -136,6 +137,12 @@ def test_a_relation_that_is_gone_takes_its_paths_with_it() -> None:
         }
         paths = zip(steps[new].tolist(), affinity[new].tolist(), strict=True)
         assert {(*path, value) for path, value in paths if path[0] >= 0} == expected
+
+
+def test_only_training_may_be_set_otherwise() -> None:
+    facts = random_facts(1)
+    with pytest.raises(ConfigError, match=r"settings of \[memory\]"):
+        warm_start(SETTINGS["paths"], before_of("recall", 1, facts), NAMES, NAMES, as_triples(facts))
 
 
 def test_training_goes_on_from_there() -> None:

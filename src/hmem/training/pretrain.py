@@ -223,7 +223,8 @@ class _Run:
         self.optimizer = torch.optim.AdamW(self.parameters, rate, weight_decay=WEIGHT_DECAY)
         self.state = State() if resume is None else resume
         if resume is not None:
-            assert resume.best_weights is not None, "the average; see `captured`"
+            if resume.best_weights is None:
+                raise CheckpointError("the state of the run lacks the average of its weights")
             resume.restore(network, self.optimizer)
             self.average.load_state_dict(resume.best_weights)
         self.prepared: dict[tuple[int, int], Questions] = {}

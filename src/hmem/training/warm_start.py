@@ -9,6 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from hmem.config import Config
+from hmem.errors import ConfigError
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
@@ -29,7 +30,8 @@ def warm_start(config: Config, before: Network, names_before: Vocabulary, vocab:
     """
     model = new_model(config, len(vocab.entities), len(vocab.relations))
     if isinstance(model, HMem):
-        assert model.config == before.config, "only training may be set otherwise"
+        if model.config != before.config:
+            raise ConfigError("a model keeps its settings of [memory]; only training may be set otherwise")
         graph = Neighborhoods.build(triples, len(vocab.entities), len(vocab.relations))
         start_from_rules(model, graph, config.training.seed)
     trained = take_over(model, before, names_before, vocab)
