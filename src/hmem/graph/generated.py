@@ -9,6 +9,7 @@ from jaxtyping import Int
 
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Names, Vocabulary
+from hmem.graph.neighborhoods import expand
 from hmem.graph.triples import Triples, as_triples
 
 Pairs = Int[np.ndarray, "_ 2"]
@@ -105,8 +106,7 @@ def _joined(rng: np.random.Generator, left: Pairs, right: Pairs) -> Pairs:
     right = right[np.argsort(right[:, 0], kind="stable")]
     low = np.searchsorted(right[:, 0], left[:, 1])
     counts = np.searchsorted(right[:, 0], left[:, 1], side="right") - low
-    row = np.repeat(np.arange(len(left)), counts)
-    which = np.arange(len(row)) + (low - (counts.cumsum() - counts))[row]
+    row, which = expand(low, counts)
     kept = rng.permutation(len(row))[:MOST_PAIRS]
     return np.unique(np.stack([left[row[kept], 0], right[which[kept], 1]], 1), axis=0)
 

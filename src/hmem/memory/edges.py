@@ -7,6 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from hmem.memory.ranges import expand
+
 CHUNK = 64  # edges that one program of a GPU sums
 
 
@@ -25,8 +27,7 @@ class Chunks:
         """Runs of at most `CHUNK` edges; an owner without edges has one empty run."""
         counts = torch.bincount(owners, minlength=num_owners)
         runs = (counts + CHUNK - 1).div(CHUNK, rounding_mode="floor").clamp_min(1)
-        node = torch.repeat_interleave(runs)
-        within = torch.arange(len(node), device=owners.device) - (runs.cumsum(0) - runs)[node]
+        node, within = expand(torch.zeros_like(runs), runs)
         begin = counts.cumsum(0) - counts
         start = begin[node] + within * CHUNK
         stop = torch.minimum(start + CHUNK, (begin + counts)[node])
@@ -94,10 +95,7 @@ class Bags:
         after = torch.where(
             bags + 1 < len(self.offsets), self.offsets[(bags + 1).clamp_max(len(self.offsets) - 1)], end
         )
-        counts = after - low
-        which = torch.repeat_interleave(counts)
-        place = torch.arange(len(which), device=low.device) + (low - (counts.cumsum(0) - counts))[which]
-        return which, place
+        return expand(low, after - low)
 
 
 class Bindings:

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from hmem.memory.edges import Bindings, Orders
+from hmem.memory.ranges import expand, matches
 
 EPSILON = 1e-6  # the least scale
 MOST_CELLS = 10_000_000  # meetings of roles that are counted at a time
@@ -226,9 +227,7 @@ class Links:
         if self.patch is not None:
             there = torch.isin(targets, self.patch.targets)
             high = torch.where(there, low, high)
-        counts = high - low
-        row = torch.repeat_interleave(counts)
-        edge = torch.arange(len(row), device=row.device) + (low - (counts.cumsum(0) - counts))[row]
+        row, edge = expand(low, high - low)
         edge, row = edge[self.role[edge] < self.num_roles], row[self.role[edge] < self.num_roles]
         source, role = self.source[edge].long(), self.role[edge].long()
         weight = None if self.weight is None else self.weight[edge]
@@ -250,11 +249,7 @@ class Links:
 
     def between(self, u: Int[Tensor, " B"], v: Int[Tensor, " B"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"]]:
         """The edges from each u to its v, as (which pair, which edge)."""
-        wanted = v * self.num_built + u
-        low = torch.searchsorted(self.pair, wanted)
-        counts = torch.searchsorted(self.pair, wanted, right=True) - low
-        which = torch.repeat_interleave(counts)
-        return which, torch.arange(len(which), device=u.device) + (low - (counts.cumsum(0) - counts))[which]
+        return matches(self.pair, v * self.num_built + u)
 
     def _copy(self) -> "Links":
         made = object.__new__(Links)
@@ -275,9 +270,8 @@ def meeting_counts(owner: Int[Tensor, " e"], role: Int[Tensor, " e"], num_roles:
     while low < len(role):
         done = int(ends[low - 1]) if low else 0
         high = max(low + 1, int(torch.searchsorted(ends, done + MOST_CELLS, right=True)))
-        which = torch.repeat_interleave(torch.arange(low, high, device=role.device), beside[low:high])
-        other = torch.arange(len(which), device=role.device) + (first - (ends - beside - done))[which]
-        counts += torch.bincount(role[which] * num_roles + role[other], minlength=num_roles**2)
+        which, other = expand(first[low:high], beside[low:high])
+        counts += torch.bincount(role[low + which] * num_roles + role[other], minlength=num_roles**2)
         low = high
     return counts.view(num_roles, num_roles)
 

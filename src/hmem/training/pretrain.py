@@ -28,6 +28,7 @@ from hmem.graph.excerpts import excerpt, resplit
 from hmem.graph.generated import generated
 from hmem.graph.triples import Triples
 from hmem.memory.links import Links
+from hmem.memory.ranges import matches
 from hmem.model.propagation import Propagation
 from hmem.training.state import State
 
@@ -119,11 +120,7 @@ class Questions:
         drawn = torch.from_numpy(rng.integers(len(self.entity), size=batch)).to(self.entity.device)
         entity, role, target = self.entity[drawn], self.role[drawn], self.target[drawn]
         scores = network.scores(entity, role, self.links)  # (B, N)
-        asked = entity * self.num_roles + role
-        low = torch.searchsorted(self.keys, asked)
-        counts = torch.searchsorted(self.keys, asked, right=True) - low
-        row = torch.repeat_interleave(counts)
-        place = torch.arange(len(row), device=row.device) + (low - (counts.cumsum(0) - counts))[row]
+        row, place = matches(self.keys, entity * self.num_roles + role)
         others = self.answers[place] != target[row]
         hidden = row[others], self.answers[place][others]
         return cross_entropy(scores.index_put(hidden, scores.new_tensor(-torch.inf)), target)
