@@ -9,10 +9,11 @@ open; nothing is trained for it. Without a model of its own, the one that comes 
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from hmem.errors import ConfigError, DataError
 from hmem.graph.dataset import Dataset
@@ -44,6 +45,8 @@ from hmem.knowledge.store.validation import check_facts
 from hmem.knowledge.value_estimate import Estimate
 from hmem.model.checkpoint import Model, load, model_folder
 from hmem.runs.device import resolve_device
+
+T = TypeVar("T")
 
 
 class KnowledgeBase(Contents):
@@ -290,9 +293,8 @@ class KnowledgeBase(Contents):
         `watch` is told how many entities are done, of how many, and ends it by returning False: what was found until
         then is given.
         """
-        lend = partial(self.session, at=at)
-        found = whole_graph.missing_anywhere(lend, k, relation, having, watch or _to_the_end)
-        return self._labelled(Predictions(found))
+        steps = whole_graph.missing_anywhere(partial(self._ask, at=at), k, relation, having, watch or _to_the_end)
+        return self._labelled(Predictions(whole_graph.taken(steps)[0]))
 
     def audit(
         self,
@@ -308,9 +310,14 @@ class KnowledgeBase(Contents):
         Those of an entity, of a relation or of all; of more than `sample` some are drawn, unless that is None. `watch`
         is told how many are done, of how many, and ends it by returning False: what was found until then is given.
         """
-        found = whole_graph.audit(self.session, k, entity, relation, sample, watch or _to_the_end)
+        steps = whole_graph.audit(self._ask, k, entity, relation, sample, watch or _to_the_end)
+        found = whole_graph.taken(steps)
         found.labels = self.store.naming.labels_of(fact for each in found for fact in each.named)
         return found
+
+    async def _ask(self, step: Callable[[Session], T], at: Day | None = None) -> T:
+        with self.session(at=at) as session:
+            return step(session)
 
     def similar(self, entity: str, k: int = 10) -> Similars:
         """The k entities whose vectors point most nearly the same way."""

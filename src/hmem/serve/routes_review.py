@@ -5,13 +5,11 @@ found when half of the time of a request is over; the answer says how far it cam
 """
 
 import time
+from collections.abc import Callable
 
-import numpy as np
 from fastapi import APIRouter
 
-from hmem.knowledge.audit import EXPLAINED
-from hmem.knowledge.results import Prediction
-from hmem.knowledge.whole_graph import likeliest, most_doubtful
+from hmem.knowledge import whole_graph
 from hmem.serve.context import BRIEF, TheService, day, failures
 from hmem.serve.requests import AuditIn, MissingAnywhereIn
 from hmem.serve.responses_ask import AuditOut, MissingAnywhereOut
@@ -28,39 +26,27 @@ async def audit(service: TheService, body: AuditIn) -> AuditOut:
 
     Those of an entity, of a relation or of all; of many, some are drawn at random.
     """
-    end = _end(service)
-    facts, total = await service.ask(lambda now: now.to_audit(body.entity, body.relation, body.sample))
-    facts = np.random.default_rng(0).permutation(facts)  # whatever it comes to is a fair sample
-    found, done = [], 0
-    while done < len(facts) and time.monotonic() < end:
-        some = facts[done : done + AT_ONCE]
-        found += await service.ask(lambda now, some=some: now.suspects(some))  # type: ignore[misc]
-        done += len(some)
-    found = most_doubtful(found, body.k)
-    for place, each in enumerate(found[:EXPLAINED]):
-        if time.monotonic() < end:
-            found[place] = await service.ask(lambda now, each=each: now.with_expected(each, why=True))  # type: ignore[misc]
+    in_time = _in_time(service)
+    found = await whole_graph.audit(
+        service.ask, body.k, body.entity, body.relation, body.sample, in_time, AT_ONCE, explains=in_time
+    )
     labels = service.name_index.labels_of(fact for each in found for fact in each.named)
-    return AuditOut.model_validate({"facts": found, "judged": done, "of": total, "labels": labels})
+    return AuditOut.model_validate({"facts": found.rows, "judged": found.judged, "of": found.facts, "labels": labels})
 
 
 @router.post("/missing/anywhere", **BRIEF, responses=failures("unknown_name", "not_trained"))
 async def missing_anywhere(service: TheService, body: MissingAnywhereIn) -> MissingAnywhereOut:
     """The likeliest facts that are not stored, over the whole graph, in a relation, or about entities of a kind."""
-    end, at = _end(service), day(body.at)
+    in_time, at = _in_time(service), day(body.at)
     having = None if body.having is None else (body.having[0], body.having[1])
-    entities, roles = await service.ask(lambda now: now.to_complete(body.relation, having), at)
-    found: list[Prediction] = []
-    done = 0
-    for entity in np.random.default_rng(0).permutation(entities).tolist():
-        if time.monotonic() >= end:
-            break
-        found += await service.ask(lambda now, entity=entity: now.missing_in(entity, roles, body.k), at)  # type: ignore[misc]
-        found = likeliest(found, body.k)
-        done += 1
+    found, done, total = await whole_graph.missing_anywhere(
+        lambda step: service.ask(step, at), body.k, body.relation, having, in_time
+    )
     labels = service.name_index.labels_of(each.names for each in found)
-    return MissingAnywhereOut.model_validate({"facts": found, "done": done, "of": len(entities), "labels": labels})
+    return MissingAnywhereOut.model_validate({"facts": found, "done": done, "of": total, "labels": labels})
 
 
-def _end(service: Service) -> float:
-    return time.monotonic() + service.settings.timeout / 2
+def _in_time(service: Service) -> Callable[..., bool]:
+    """Whether there is time to go on."""
+    end = time.monotonic() + service.settings.timeout / 2
+    return lambda *_: time.monotonic() < end
