@@ -27,9 +27,11 @@ from hmem.errors import DataError, StoreError
 FileId = tuple[int, int]  # device and inode
 
 MAGIC = b"SQLite format 3\0"
-MODEL = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # which belong together
+MODEL = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # which together decide the answers
+SAVED = (*MODEL, "metrics.json", "README.md")  # a saved model
 STATE = "training.safetensors"  # of a training that has not ended
-OF_MODEL = (*MODEL, STATE, "metrics.json", "README.md", "run.json", "facts.safetensors", "log.jsonl")
+RUN, FACTS, LOG = "run.json", "facts.safetensors", "log.jsonl"  # of the run that made it: see `hmem.runs.folder`
+OF_MODEL = (*SAVED, STATE, RUN, FACTS, LOG)
 PART = ".part"  # in the name of a file that is being written
 LEFTOVER_AFTER = 24 * 3600  # seconds
 BESIDE = ("-journal", "-wal", "-shm")  # what SQLite keeps beside a file in use

@@ -20,9 +20,10 @@ from hmem.evaluation.calibration import Calibration, calibrate
 from hmem.evaluation.metrics import MRR
 from hmem.graph.registry import load_dataset
 from hmem.model.build import ModelScorer
-from hmem.model.checkpoint import FILES, load
+from hmem.model.checkpoint import load
 from hmem.model.index import FrozenIndex
 from hmem.runs.folder import claimed
+from hmem.sqlite_files import SAVED
 from tests.cli.conftest import Answer, invoke, write_splits
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
@@ -80,7 +81,7 @@ def test_a_full_disk_is_one_line_that_says_what_to_do(run: Run, monkeypatch: pyt
 def test_writes_a_folder_and_says_so(run: Run) -> None:
     code, out, err = run("train", "toy", "--out", "model", *QUICK)
     assert code == 0
-    assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
+    assert {path.name for path in Path("model").iterdir()} == {*SAVED, "run.json", "facts.safetensors", "log.jsonl"}
     assert re.search(r"^ *recall +all ", out, re.MULTILINE)
     assert "toy, valid: 6 queries" in out
     assert re.search(r"^model: trained 3\.0 epochs in \d+ s \(done\)\.$", out, re.MULTILINE)
@@ -179,7 +180,7 @@ def test_the_folder_may_be_the_one_we_are_in(run: Run, here: Path, monkeypatch: 
     (here / "inside").mkdir()
     monkeypatch.chdir(here / "inside")
     assert run("train", here / "toy", "--out", ".", *QUICK).code == 0
-    assert {path.name for path in Path().iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
+    assert {path.name for path in Path().iterdir()} == {*SAVED, "run.json", "facts.safetensors", "log.jsonl"}
 
 
 # What it refuses
@@ -335,7 +336,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(run: Run, monkeypatch: pytest.Monkey
     )
     code, _, _ = run(*command, "--resume")
     assert code == 0
-    assert {path.name for path in Path("model").iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
+    assert {path.name for path in Path("model").iterdir()} == {*SAVED, "run.json", "facts.safetensors", "log.jsonl"}
     assert run("train", "toy", "--out", "whole", *command[4:]).code == 0
     assert same_weights("model", "whole")
     steps = [line["step"] for line in log_of("model")]

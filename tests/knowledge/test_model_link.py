@@ -8,8 +8,9 @@ import pytest
 
 from hmem.errors import StoreError
 from hmem.knowledge.base import KnowledgeBase
-from hmem.knowledge.model_link import FILES, ModelLink, attach, checksum_of
+from hmem.knowledge.model_link import ModelLink, attach, checksum_of
 from hmem.knowledge.store.store import Store
+from hmem.sqlite_files import MODEL
 from tests.knowledge.conftest import MakeBase, ModelFolder
 
 
@@ -128,7 +129,7 @@ def test_a_missing_folder_is_told_with_a_way_out(tmp_path: Path, folder: Path) -
         assert advised == f"hmem kb use {store.path} MODEL"
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", MODEL)
 def test_a_changed_folder_is_noticed(tmp_path: Path, folder: Path, name: str) -> None:
     with Store.create(tmp_path / "zoo.kb") as store:
         attach(store, folder)

@@ -14,7 +14,8 @@ from hmem.knowledge.retraining import Retraining
 from hmem.knowledge.store.as_dataset import dataset_of
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
-from hmem.runs.folder import FACTS, read_facts
+from hmem.runs.folder import read_facts
+from hmem.sqlite_files import FACTS
 
 SETTINGS = ["memory.entity_dim=6", "memory.relation_dim=4", "training.epochs=2"]
 

@@ -20,7 +20,6 @@ from hmem.model import checkpoint
 from hmem.model.build import build
 from hmem.model.checkpoint import (
     BUNDLED,
-    FILES,
     FORMAT,
     Model,
     load,
@@ -29,6 +28,7 @@ from hmem.model.checkpoint import (
 )
 from hmem.model.hmem import HMem
 from hmem.model.presets import PRESETS
+from hmem.sqlite_files import SAVED
 from tests.laws import examples
 from tests.model.problems import every_question, index_of, memory_of, random_facts, small
 
@@ -106,7 +106,7 @@ def test_nasty_names_come_back_and_are_one_line_each(tmp_path: Path) -> None:
 
 
 def test_the_folder_holds_what_the_design_says(folder: Path) -> None:
-    assert {path.name for path in folder.iterdir()} == set(FILES)
+    assert {path.name for path in folder.iterdir()} == set(SAVED)
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert {key: settings[key] for key in settings if key not in ("config", "names")} == {
         "format": FORMAT,
@@ -141,7 +141,7 @@ def test_replacing_keeps_the_logs_and_nothing_of_the_old_model(folder: Path) -> 
     (folder / "notes").mkdir()
     (folder / "notes" / "mine.txt").write_text("keep")
     save(folder, saved_model("tpr", ["x", "y"], ["r"]))
-    assert {path.name for path in folder.iterdir()} == {*FILES, "log.jsonl", "notes"}
+    assert {path.name for path in folder.iterdir()} == {*SAVED, "log.jsonl", "notes"}
     assert (folder / "log.jsonl").read_text() == "{}\n"
     assert (folder / "notes" / "mine.txt").read_text() == "keep"
     assert load(folder).vocab.entities.to_list() == ["x", "y"]
@@ -154,7 +154,7 @@ def test_the_folder_may_be_the_one_we_are_in(tmp_path: Path, monkeypatch: pytest
     save(Path(), saved_model())
     assert (tmp_path / "mine.txt").read_text() == "keep"
     assert load(Path()).preset == "recall"
-    assert {path.name for path in Path().iterdir()} == {*FILES, "mine.txt"}
+    assert {path.name for path in Path().iterdir()} == {*SAVED, "mine.txt"}
 
 
 @pytest.mark.parametrize("exists", [True, False])

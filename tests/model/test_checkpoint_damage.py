@@ -11,8 +11,9 @@ import torch
 
 from hmem.errors import CheckpointError
 from hmem.model import checkpoint
-from hmem.model.checkpoint import ASIDE, FILES, load, save
+from hmem.model.checkpoint import ASIDE, load, save
 from hmem.model.weights import check_sizes
+from hmem.sqlite_files import SAVED
 from tests.model.problems import memory_of
 from tests.model.test_checkpoint import folder, saved_model
 
@@ -115,7 +116,7 @@ def test_what_a_killed_save_left_is_removed_later(folder: Path) -> None:
     assert (old.exists(), new.exists()) == (False, True)
 
 
-@pytest.mark.parametrize("moved", range(1, 1 + len(FILES)))  # the first is the weights, within the folder aside
+@pytest.mark.parametrize("moved", range(1, 1 + len(SAVED)))  # the first is the weights, within the folder aside
 def test_a_save_that_is_killed_while_files_are_moved_in_is_ended_by_the_next_load(
     folder: Path, moved: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,12 +14,12 @@ from hmem.errors import CheckpointError, ConfigError, InterruptedRunError
 from hmem.evaluation.joined import ALONE, Weights, weights_of
 from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import Dataset
-from hmem.model.checkpoint import FILES
 from hmem.model.presets import preset as settings_of
 from hmem.model.weights import read_tensors
 from hmem.runs.choose import share_missing
 from hmem.runs.fit import configure
 from hmem.runs.folder import claimed
+from hmem.sqlite_files import SAVED
 from hmem.training.loop import Progress
 from hmem.training.state import State
 
@@ -83,7 +83,7 @@ def test_one_setting_may_be_given_as_text() -> None:
 
 def test_a_folder_holds_the_same_model(toy: Dataset, tmp_path: Path) -> None:
     model = hmem.fit(toy, "tpr-inf", settings=SMALL, seed=4, out=tmp_path / "m")
-    assert {path.name for path in (tmp_path / "m").iterdir()} == {*FILES, "run.json", "facts.safetensors", "log.jsonl"}
+    assert {path.name for path in (tmp_path / "m").iterdir()} == {*SAVED, "run.json", "facts.safetensors", "log.jsonl"}
     loaded = hmem.load(str(tmp_path / "m"))
     assert same(model, loaded)
     assert (loaded.preset, loaded.dataset, loaded.config) == ("tpr-inf", "toy", model.config)

@@ -11,8 +11,8 @@ import torch
 from hmem.errors import CheckpointError
 from hmem.model.checkpoint import Model
 from hmem.model.weights import write_tensors
-from hmem.runs.folder import FACTS, RunFolder, claimed, difference, read_facts, read_run
-from hmem.sqlite_files import STATE
+from hmem.runs.folder import RunFolder, claimed, difference, read_facts, read_run
+from hmem.sqlite_files import FACTS, STATE
 from hmem.training.loop import Progress
 from hmem.training.state import State
 

@@ -18,8 +18,8 @@ from hmem.knowledge.store.places import split_moment
 from hmem.knowledge.store.store import Store
 from hmem.model.checkpoint import BUNDLED, Model, load
 from hmem.runs.folder import read_facts, read_run
+from hmem.sqlite_files import MODEL
 
-FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv")  # those that decide the answers
 KEYS = ("model", "model_checksum", "model_moment", "model_trained_until")
 CHUNK = 1 << 20
 
@@ -118,7 +118,7 @@ def attach(store: Store, folder: Path, trained_until: int | None = None) -> None
 def checksum_of(folder: Path) -> str:
     """SHA-256 over the files of a model folder that decide its answers; a missing one counts as empty."""
     digest = hashlib.sha256()
-    for name in FILES:
+    for name in MODEL:
         path = folder / name
         digest.update(f"{name} {path.stat().st_size if path.exists() else 0}\n".encode())
         if path.exists():

@@ -29,12 +29,12 @@ from hmem.graph.names import Vocabulary
 from hmem.model.build import Network, build, sizes
 from hmem.model.card import model_card
 from hmem.model.weights import check_sizes, read_tensors, with_todays_names, write_tensors
+from hmem.sqlite_files import SAVED, STATE
 
 FORMAT = 3
 BASE = "base"  # what the model that comes with the package is called where a model folder is expected
 BUNDLED = Path(str(files("hmem"))) / "bundled" / "any-graph"
 ASIDE = ".saving."
-FILES = ("config.json", "model.safetensors", "entities.tsv", "relations.tsv", "metrics.json", "README.md")
 KINDS = ("entities", "relations")
 SINCE_2 = ("kinds",)  # tensors that models of format 1 lack, and which are zero then
 NOUNS: dict[type, str] = {dict: "an object", int: "a whole number"}
@@ -87,8 +87,8 @@ def save(folder: Path, saved: Model) -> None:
     made = Path(tempfile.mkdtemp(prefix=ASIDE, dir=folder))
     try:
         _write(made, saved)
-        (folder / FILES[0]).unlink(missing_ok=True)
-        for name in reversed(FILES):
+        (folder / SAVED[0]).unlink(missing_ok=True)
+        for name in reversed(SAVED):
             os.replace(made / name, folder / name)
     except CheckpointError as error:
         if error.path is not None:
@@ -130,8 +130,8 @@ def _move_in(folder: Path) -> bool:
     if _version(folder) is not None:
         return False
     for aside in folder.glob(f"{ASIDE}*"):
-        if (aside / FILES[0]).exists() and all((aside / name).exists() or (folder / name).exists() for name in FILES):
-            for name in reversed(FILES):
+        if (aside / SAVED[0]).exists() and all((aside / name).exists() or (folder / name).exists() for name in SAVED):
+            for name in reversed(SAVED):
                 with suppress(OSError):
                     os.replace(aside / name, folder / name)
             shutil.rmtree(aside, ignore_errors=True)
@@ -142,7 +142,7 @@ def _move_in(folder: Path) -> bool:
 def _version(folder: Path) -> tuple[int, int] | None:
     """Which `config.json` a folder has: another file after every save, and none in the middle of one."""
     try:
-        found = (folder / FILES[0]).stat()
+        found = (folder / SAVED[0]).stat()
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
@@ -204,7 +204,7 @@ def _write(folder: Path, saved: Model) -> None:
 def _read_settings(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
-        if (folder / "training.safetensors").exists():  # which `hmem.runs.folder` writes
+        if (folder / STATE).exists():
             going_on = Hint(
                 text="go on with it",
                 command=f"hmem train DATA --out {folder} --resume",

@@ -24,9 +24,9 @@ import torch
 from hmem.config import Config, from_dict, to_dict
 from hmem.errors import CheckpointError, ConfigError, Hint
 from hmem.graph.fact_keys import FactKeys
-from hmem.model.checkpoint import ASIDE, FILES, Model
+from hmem.model.checkpoint import ASIDE, Model
 from hmem.model.weights import read_tensors, write_tensors
-from hmem.sqlite_files import PART, STATE, is_input
+from hmem.sqlite_files import FACTS, LOG, PART, RUN, SAVED, STATE, is_input
 from hmem.training.loop import Progress
 from hmem.training.pretrain import Look
 from hmem.training.state import State
@@ -34,7 +34,7 @@ from hmem.training.state import State
 if sys.platform != "win32":
     import fcntl
 
-RUN, FACTS, LOG, LOCK = "run.json", "facts.safetensors", "log.jsonl", ".lock"
+LOCK = ".lock"
 
 
 class RunFacts(NamedTuple):
@@ -67,7 +67,7 @@ class RunFolder:
             going_on = Hint(text="choose another folder, or go on with its run", option="resume")
             anew = Hint(text="choose another folder, or replace what it holds", option="overwrite")
             raise ConfigError("{path} is not empty", path=self.path, hint=going_on if self.is_interrupted else anew)
-        for name in (*FILES, RUN, FACTS, LOG):
+        for name in (*SAVED, RUN, FACTS, LOG):
             if is_input(self.path / name):
                 problem = "{path} is what is read here, and is not overwritten"
                 raise ConfigError(problem, path=self.path / name, hint="choose another folder")

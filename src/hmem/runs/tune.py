@@ -33,9 +33,10 @@ from hmem.runs.callbacks import Callback
 from hmem.runs.device import resolve_device
 from hmem.runs.dotted import flat, nested, to_toml
 from hmem.runs.fit import AnyCallback, Plan, bundled_start, train_in
-from hmem.runs.folder import LOCK, RUN, RunFolder, claimed, difference, read_run
+from hmem.runs.folder import LOCK, RunFolder, claimed, difference, read_run
 from hmem.runs.measure import Trained, measured
 from hmem.runs.space import Search
+from hmem.sqlite_files import RUN
 from hmem.training.loop import Outcome, Progress
 
 if TYPE_CHECKING:
