@@ -8,7 +8,7 @@ Of each row the results count that have the settings and seeds of its file in be
 
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from generated_page import ROOT, write_or_check
 
@@ -22,6 +22,7 @@ from hmem.reproduction.studies import StudyName, find_study, runs_compared
 
 PAGE, RESULTS = ROOT / "docs" / "results.md", ROOT / "results"
 PLACES = ("baselines.jsonl", "paper")
+OF_MODEL = ("model", "memory", "protocol")  # columns
 
 HEADER = """\
 # Results
@@ -74,14 +75,13 @@ def anchor(title: str) -> str:
 def section(comparison: Comparison) -> Iterator[str]:
     if comparison.group == "ablation":
         yield "`-global`: one weight matrix for every query, f = 1; without it, the row of the table above.\n"
-    yield f"| model | source | {' | '.join(METRICS)} |"
-    yield f"|---|---|{'---:|' * len(METRICS)}"
+    cells = []
     for entry in comparison.entries:
         label = entry.label + (f" ({len(entry.seeds)} seeds)" if len(entry.seeds) > 1 else "")
-        for source, cells in table_lines(entry):
-            yield f"| {label} | {source} | {' | '.join(cells)} |"
+        for source, metrics in table_lines(entry):
+            cells.append([label, source, *metrics])
             label = ""
-    yield ""
+    yield from markdown(["model", "source"], METRICS, cells)
     yield from leaders(comparison)
     yield from verdict(comparison)
     missing = dict.fromkeys(entry.name for entry in comparison.entries if not entry.ours)
@@ -135,11 +135,7 @@ def parts(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
         if shown is None:
             continue
         yield f"### {row.dataset}, linked and unlinked\n"
-        yield f"| | {' | '.join(shown.columns)} |"
-        yield f"|---|{'---:|' * len(shown.columns)}"
-        for label, cells in shown.lines:
-            yield f"| {label} | {' | '.join(cells)} |"
-        yield ""
+        yield from markdown([""], shown.columns, ([label, *cells] for label, cells in shown.lines))
 
 
 def degree(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
@@ -156,17 +152,13 @@ def degree(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
             continue
         yield f"### {dataset}, MRR by the number of neighbors\n"
         yield f"{models_of('degree', line, rows, lines)}\n"
-        yield f"| model | memory | protocol | {' | '.join(BINS)} | per doubling |"
-        yield f"|---|---|---|{'---:|' * (len(BINS) + 1)}"
-        for kind, values in PAPER.get(dataset, {}).items():
-            yield f"| paper | {kind} | | {' | '.join(map(share, values))} | |"
+        papers = [["paper", kind, "", *map(share, values), ""] for kind, values in PAPER.get(dataset, {}).items()]
         slopes = {_model(row): row for row in line["tables"]["degree-lines"] if row["against"] != "degree"}
         bins: dict[tuple[str, str, str], list[str]] = {}
         for row in line["tables"]["degree-bins"]:
             bins.setdefault(_model(row), []).append("–" if row["mrr"] is None else share(row["mrr"]))
-        for of_model, cells in bins.items():
-            yield f"| {' | '.join([*of_model, *cells, _slope(slopes[of_model])])} |"
-        yield ""
+        ours = [[*of_model, *cells, _slope(slopes[of_model])] for of_model, cells in bins.items()]
+        yield from markdown(OF_MODEL, [*BINS, "per doubling"], papers + ours)
         for (model, kind, protocol), row in slopes.items():
             if kind != "baseline":
                 yield f"- {model}, `{protocol}`: {_trend(row, kind)}"
@@ -188,13 +180,20 @@ def growth(rows: Sequence[PaperRow], lines: Sequence[Line]) -> Iterator[str]:
         shares = list(dict.fromkeys(row["share"] for row in table))
         yield f"### {dataset}, MRR by the share of facts in memory\n"
         yield f"{models_of('growth', line, rows, lines)}\n"
-        yield f"| model | memory | protocol | {' | '.join(f'{each:.0%}' for each in shares)} |"
-        yield f"|---|---|---|{'---:|' * len(shares)}"
+        cells = []
         for model in dict.fromkeys(map(_model, table)):
             mine = [row for row in table if _model(row) == model]
             means = [statistics.mean(row["mrr"] for row in mine if row["share"] == each) for each in shares]
-            yield f"| {' | '.join([*model, *map(share, means)])} |"
-        yield ""
+            cells.append([*model, *map(share, means)])
+        yield from markdown(OF_MODEL, [f"{each:.0%}" for each in shares], cells)
+
+
+def markdown(texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table with columns of text, and then columns of numbers."""
+    yield f"| {' | '.join([*texts, *numbers])} |"
+    yield f"|{'---|' * len(texts)}{'---:|' * len(numbers)}"
+    yield from (f"| {' | '.join(cells)} |" for cells in rows)
+    yield ""
 
 
 def models_of(study: StudyName, line: Line, rows: Sequence[PaperRow], lines: Sequence[Line]) -> str:

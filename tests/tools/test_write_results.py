@@ -83,7 +83,7 @@ def test_neighborhood_size_is_told_as_it_is() -> None:
     flat = degree_line()
     flat["tables"]["degree-lines"][1] |= {"slope": -0.01, "slope_low": -0.02, "slope_high": 0.01}
     shown = lines_of(page([make_row()], [flat, degree_line()]), "Neighborhood size")  # the last one counts
-    assert "| paper | explicit | | .632 | .746 | .772 | .856 | .835 | .900 | |" in shown
+    assert "| paper | explicit |  | .632 | .746 | .772 | .856 | .835 | .900 |  |" in shown
     assert "| TPR | explicit | all | – | .500 | .500 | .500 | .500 | .500 | +0.020 (+0.010 to +0.030) |" in shown
     assert "- TPR, `all`: better with more neighbors, as the paper says." in shown
     assert "- TPR-im, `all`: better with more neighbors, not as the paper says." in shown

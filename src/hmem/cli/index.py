@@ -66,11 +66,5 @@ def index(
 def _check(folder: Path, json_path: str | None) -> None:
     from hmem.graph.disk.folder import problems
 
-    found = problems(folder.expanduser())
-    taken = output.written(json_path, {"folder": folder, "problems": found})
-    if found:
-        for problem in found:
-            output.note(f"{folder}: {problem}")
-        raise typer.Exit(1)
-    if not taken:
+    if not output.problems("folder", folder, problems(folder.expanduser()), json_path):
         output.say(f"{folder} is what was written")

@@ -146,12 +146,7 @@ def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> No
     with transfer.open_store(kb, read_only=True) as store:
         problems = store.check()
         counts = store.count() if not problems else {}
-    taken = output.written(json_path, {"knowledge_base": kb, "problems": problems})
-    if problems:
-        for problem in problems:
-            output.note(f"{kb}: {problem}")
-        raise typer.Exit(1)
-    if not taken:
+    if not output.problems("knowledge_base", kb, problems, json_path):
         facts, writes = plural(counts["facts"], "fact"), plural(counts["moments"], "write")
         output.say(f"{kb} is sound: {facts} about {plural(counts['entities'], 'entity', 'entities')}, {writes}")
 

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -145,6 +146,16 @@ def written(json_path: str | None, obj: object) -> bool:
     with replacing(Path(json_path)) as beside:
         beside.write_text(text + "\n", encoding="utf-8")
     return False
+
+
+def problems(kind: str, of: object, found: Sequence[str], json_path: str | None) -> bool:
+    """Write what is wrong, and leave with 1 if anything is; True if standard output is taken by `--json`."""
+    is_printed = written(json_path, {kind: of, "problems": found})
+    for problem in found:
+        note(f"{of}: {problem}")
+    if found:
+        raise typer.Exit(1)
+    return is_printed
 
 
 def _plain(obj: Any) -> Any:
