@@ -9,7 +9,7 @@ from torch import Tensor
 from hmem.config import TrainingConfig, from_dict, to_dict
 from hmem.errors import ConfigError
 from hmem.evaluation.baselines import CPU, RandomScores
-from hmem.evaluation.counted import counts
+from hmem.evaluation.counted import best_of, counts_of_ends
 from hmem.evaluation.evaluate import Scorer, rank_queries
 from hmem.evaluation.joined import ALONE, LEAST, Joined, Weights, weights_of
 from hmem.evaluation.metrics import MRR, metrics
@@ -61,7 +61,8 @@ def test_the_scores_are_those_of_two_experts(staff: Dataset) -> None:
     for entity, role in ((0, 3), (35, 3)):
         asked = torch.tensor([entity]), torch.tensor([role])
         alone, joined = model.score(*asked)[0], Joined(model, graph, Weights(best=2.0)).score(*asked)[0]
-        added = joined - alone - 2 * torch.from_numpy(np.log(counts(graph, entity, role, len(alone)) + LEAST))
+        counted = best_of(*counts_of_ends(graph, entity, role, len(alone)))
+        added = joined - alone - 2 * torch.from_numpy(np.log(counted + LEAST))
         assert added.std() < 0.01  # the same of all candidates: its log p is among those that are not stored
         assert torch.equal(Joined(model, graph, ALONE).score(*asked)[0], alone)
 

@@ -35,13 +35,6 @@ def hidden(graph: Neighborhoods, facts: Iterable[tuple[int, int, int]]) -> Itera
             graph.add(*fact)
 
 
-def counts(
-    graph: Neighborhoods, entity: int, role: int, width: int, sure: Confidences | None = None
-) -> Float[np.ndarray, " W"]:
-    """P of every answer by the best premise of the entity, or by that of the candidate if it says more."""
-    return best_of(*counts_of_ends(graph, entity, role, width, sure))
-
-
 def counts_of_ends(
     graph: Neighborhoods, entity: int, role: int, width: int, sure: Confidences | None = None
 ) -> Float[np.ndarray, "2 W"]:
