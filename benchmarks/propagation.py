@@ -19,7 +19,7 @@ from torch import Tensor
 from hmem.config import Config, from_dict, merge
 from hmem.graph.registry import load_dataset
 from hmem.memory import propagation
-from hmem.memory.edges import Bindings
+from hmem.memory.edge_orders import Bindings
 from hmem.model.index import FrozenIndex
 from hmem.model.presets import preset
 from hmem.model.propagation import Propagation

@@ -23,7 +23,7 @@ def test_json_holds_plain_numbers(tmp_path: Path) -> None:
         "name": "füchse",
         3: None,
     }
-    assert not output.written(str(tmp_path / "out.json"), given)
+    assert not output.write_json(str(tmp_path / "out.json"), given)
     text = (tmp_path / "out.json").read_text(encoding="utf-8")
     assert json.loads(text) == {
         "rank": 1.5,
@@ -39,7 +39,7 @@ def test_json_holds_plain_numbers(tmp_path: Path) -> None:
 
 
 def test_a_dash_is_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    assert output.written("-", {"a": 1})
+    assert output.write_json("-", {"a": 1})
     assert capsys.readouterr() == ('{\n  "a": 1\n}\n', "")
 
 

@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from hmem.memory import edges, propagation
-from hmem.memory.edges import Chunks
+from hmem.memory import edge_orders, propagation
+from hmem.memory.edge_orders import Chunks
 from hmem.memory.links import Links, Patch
 from hmem.memory.propagation import EPSILON, Reached, Step, plain_step, sparse_step
 
@@ -198,7 +198,7 @@ def test_roles_that_meet_in_hidden_edges_alone_do_not_meet(seed: int) -> None:
 
 
 def test_chunks_cover_every_edge_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edges, "CHUNK", 4)
+    monkeypatch.setattr(edge_orders, "CHUNK", 4)
     owners = torch.tensor([0] * 3 + [2] * 9 + [3] * 4)
     chunks = Chunks.of(owners, 5)
     runs = sorted(zip(chunks.start.tolist(), chunks.stop.tolist(), chunks.node.tolist(), strict=True))

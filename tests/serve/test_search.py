@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.serve import search
-from hmem.serve.search import Search, letters
+from hmem.serve.search import Search, letters_without_accents
 
 NAMES = [
     "wolf.n.01",
@@ -106,14 +106,14 @@ def test_names_that_come_later_are_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def rank(typed: str, name: str) -> int:
     """The slow and obvious version: 0 for the whole name, 1 for its beginning, 2 for that of a word, 3 for any part."""
-    wanted, words = letters(typed), search.words(name)
-    if letters(name) == wanted:
+    wanted, words = letters_without_accents(typed), search.words(name)
+    if letters_without_accents(name) == wanted:
         return 0
-    if letters(name).startswith(wanted):
+    if letters_without_accents(name).startswith(wanted):
         return 1
     if any(word.startswith(wanted) for word in words):
         return 2
-    return 3 if wanted in letters(name) or any(wanted in word for word in words) else 4
+    return 3 if wanted in letters_without_accents(name) or any(wanted in word for word in words) else 4
 
 
 TEXT = st.text("ab._ ß\n", max_size=8)

@@ -43,7 +43,7 @@ def show_predictions(found: "Predictions", title: str, columns: Sequence[str], *
 
 def show_estimate(found: "Estimate", find: Finder, then: str, json_path: str | None) -> None:
     """A median with its interval, what it is beside the median of the kind, and which facts move it."""
-    if output.written(json_path, asdict(found)):
+    if output.write_json(json_path, asdict(found)):
         return
     labels = find.store.naming.called_by("property", [found.property])
     name = output.cell(labels.get(found.property, found.property))

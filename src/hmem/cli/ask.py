@@ -41,7 +41,7 @@ def predict(
     head, tail = (None, entity) if direction == "head" else (entity, None)
     question = {"head": head, "relation": relation, "tail": tail, **({} if at is None else {"at": at})}
     answers = {"question": question, "answers": found.to_dicts(), **found.labels.to_dict()}
-    if output.written(json_path, answers):
+    if output.write_json(json_path, answers):
         return
     title = " ".join(asked if direction == "tail" else reversed(asked)) + _then(at)
     show_predictions(found, title, [direction], stored=everything)
@@ -92,7 +92,7 @@ def missing(
                 found = base.missing_anywhere(k or 100, relation=chosen, having=kind, at=at, watch=watch)
         done = base.infer(found, least=least, source="hmem missing") if store else None
     told = {"entity": name, "facts": found.to_dicts(), **found.labels.to_dict()}
-    if not tables.written(out, found, "fact", json_path, told):
+    if not tables.write_table(out, found, "fact", json_path, told):
         show_predictions(found, title, ["head", "relation", "tail"], stored=False)
     if done is not None:
         before = f", {done.unchanged:,} of them since before" if done.unchanged else ""
@@ -111,7 +111,7 @@ def similar(
     with opened(kb, device, for_likely=False) as (base, find):
         found = base.similar(entity := find.entity(entity), k)
         about = find.labelled(entity)
-    if output.written(json_path, {"entity": entity, "similar": found.to_dicts(), **found.labels.to_dict()}):
+    if output.write_json(json_path, {"entity": entity, "similar": found.to_dicts(), **found.labels.to_dict()}):
         return
     if not found:
         output.note(f"nothing is like {about}: no other entity has a fact in common with it")
@@ -145,7 +145,7 @@ def explain(
         found = base.explain(head, relation, tail, direction=direction, at=at)
         warn_if_outgrown(base, tail if direction == "head" else head, at)
     fact = {"head": head, "relation": relation, "tail": tail}
-    if not output.written(
+    if not output.write_json(
         json_path, {"fact": fact, **found.summary(), "reasons": found.to_dicts(), **found.labels.to_dict()}
     ):
         show_reasons(found)

@@ -34,7 +34,7 @@ def audit(
         with watching("facts") as watch:
             found = base.audit(k, entity=about, relation=chosen, sample=sample or None, watch=watch)
     told = {"judged": found.judged, "of": found.facts, "facts": found.to_dicts(), **found.labels.to_dict()}
-    if not tables.written(out, found, "fact", json_path, told):
+    if not tables.write_table(out, found, "fact", json_path, told):
         show(found)
 
 

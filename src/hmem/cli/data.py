@@ -29,7 +29,7 @@ def list_datasets(json_path: options.Json = None) -> None:
     from hmem.graph.catalog import CATALOG
 
     listed = [_registered(entry, *_where(entry)) for entry in CATALOG.values()]
-    if output.written(json_path, listed):
+    if output.write_json(json_path, listed):
         return
     table = output.table(["dataset"], ["entities", "relations", "train", "valid", "test", "held out"])
     table.add_column("where")
@@ -67,7 +67,7 @@ def show(
             info |= _measured(load_entry(entry, place))
         if verify:
             info["sha256"] = _verified(entry, place)
-    if not output.written(json_path, info):
+    if not output.write_json(json_path, info):
         _print(info)
 
 
@@ -112,7 +112,7 @@ def gen(
     made = counts(load_dataset(target))
     kept = sum(made[part] for part in ("train", "observed", "valid", "test"))
     info = {"dataset": dataset.name, "seed": seed, "folder": target, **made, "dropped": len(triples) - kept}
-    if not output.written(json_path, info):
+    if not output.write_json(json_path, info):
         output.show(output.facts({label: _words(value) for label, value in info.items()}))
 
 
@@ -138,7 +138,7 @@ def import_(
     dataset = output.load(str(file), **options.reading(columns, delimiter, header, format_, short_names))
     write_folder(target, _texts(dataset.vocab, {part: getattr(dataset, part) for part in ("train", "valid", "test")}))
     info = {"dataset": dataset.name, "folder": target, **counts(dataset), "duplicates": dataset.duplicates}
-    if not output.written(json_path, info):
+    if not output.write_json(json_path, info):
         output.show(output.facts({label: _words(value) for label, value in info.items() if value is not None}))
 
 

@@ -22,7 +22,7 @@ def duplicates(
     with transfer.open_store(kb, read_only=True) as store:
         found = Finder(store).best(k)
         labels = store.naming.labels(found.ids("kept", "other"))
-    if not tables.written(out, found, "pair", json_path, {"pairs": found.to_dicts()}):
+    if not tables.write_table(out, found, "pair", json_path, {"pairs": found.to_dicts()}):
         if not found:
             output.note("no two entities seem to be one")
             return
@@ -47,7 +47,7 @@ def merge(
     with transfer.open_store(kb) as store:
         find = Finder(store)
         done = store.merge(find.entity(kept), find.entity(other), source=source)
-    if output.written(json_path, asdict(done)):
+    if output.write_json(json_path, asdict(done)):
         return
     told = {
         f"{plural(done.moved, 'fact')} moved": True,

@@ -58,7 +58,7 @@ def import_(
                     "unknown": len(done.unknown),
                 }
             )
-    if output.written(json_path, {"files": lines}):
+    if output.write_json(json_path, {"files": lines}):
         return
     for line in lines:
         said = f"{line['changed']:,} described, {line['unchanged']:,} as before"
@@ -84,7 +84,7 @@ def show(
         )
         said = [] if relation else list(store.values.listing(found.id))
         names = store.naming.called_by("property", {each.property for each in said})
-    if output.written(json_path, {**asdict(found), "values": [asdict(each) for each in said]}):
+    if output.write_json(json_path, {**asdict(found), "values": [asdict(each) for each in said]}):
         return
     rows = {
         "id": found.id,
@@ -156,7 +156,7 @@ def kinds(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> No
     """The kinds of entities, and how many there are of each."""
     with transfer.open_store(kb, read_only=True) as store:
         found = store.naming.kinds()
-    if output.written(json_path, found):
+    if output.write_json(json_path, found):
         return
     if not found:
         output.note(f"{kb} has no kinds; hmem entities import {kb} FILE reads them from a table with a column kind")

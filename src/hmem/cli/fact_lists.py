@@ -46,7 +46,7 @@ def list_facts(
         )
         found, more = options.cut(list(listing), limit)
         labels = store.naming.labels_of(each.names for each in found)
-    if output.written(json_path, [_line(each) for each in found]):
+    if output.write_json(json_path, [_line(each) for each in found]):
         return
     if not found:
         output.note(
@@ -74,7 +74,7 @@ def history(
     events = [event for each in found for event in _events(each)]
     events.sort(key=lambda event: event["at"], reverse=True)  # stable: those of one moment stay in the order given
     events, more = options.cut(events, limit)
-    if output.written(json_path, events):
+    if output.write_json(json_path, events):
         return
     if not events:
         output.note(f"nothing has happened yet in {kb}" if head is None else f"{kb} never held such a fact")
@@ -94,7 +94,7 @@ def writes(kb: options.KnowledgeBase, limit: options.Limit = LISTED, json_path: 
 
     with transfer.open_store(kb, read_only=True) as store:
         found, more = options.cut(store.writes(options.one_more(limit)), limit)
-    if output.written(json_path, [asdict(each) for each in found]):
+    if output.write_json(json_path, [asdict(each) for each in found]):
         return
     if not found:
         output.note(f"nothing was written yet to {kb}")

@@ -43,7 +43,7 @@ def add(
         done = store.add(facts, source=source, **given)
         new = new_names([done])
         counted = {"added": len(done.changed), "stored_before": done.unchanged, "kept": done.kept}
-        if output.written(json_path, {**counted, **new}):
+        if output.write_json(json_path, {**counted, **new}):
             return
         if len(facts) == 1:
             output.say(f"{'added' if len(done.changed) else 'stored already'}: {_words(store, facts[0])}")
@@ -79,7 +79,7 @@ def revise(
         if absent:
             raise StoreError(f"{kb} does not hold {_words(store, absent[0])}; see: hmem facts list {kb}")
         done = store.revise(facts, source=source, **given)
-        if output.written(json_path, {"revised": len(done.changed), "unchanged": done.unchanged}):
+        if output.write_json(json_path, {"revised": len(done.changed), "unchanged": done.unchanged}):
             return
         if len(facts) == 1:
             output.say(f"{'revised' if len(done.changed) else 'is so already'}: {_words(store, facts[0])}")
@@ -101,7 +101,7 @@ def withdraw(
             names = ", ".join(store.models()) or "no model did"
             raise StoreError(f"no facts of {kb} were inferred by {model}; {names}")
         done = store.withdraw(model=model, below=below, source=source)
-    if not output.written(json_path, {"withdrawn": len(done.changed)}):
+    if not output.write_json(json_path, {"withdrawn": len(done.changed)}):
         output.say(f"{plural(len(done.changed), 'inferred fact')} withdrawn")
 
 
@@ -119,7 +119,7 @@ def remove(
         facts = [find.fact(*each) for each in facts]
         done = store.remove(facts, source=source)
         words = _words(store, facts[0]) if facts else ""
-    if output.written(json_path, {"removed": len(done.changed), "not_stored": done.unchanged}):
+    if output.write_json(json_path, {"removed": len(done.changed), "not_stored": done.unchanged}):
         return
     if len(facts) > 1:
         output.say(f"{plural(len(done.changed), 'fact')} removed, {done.unchanged:,} not stored")
@@ -149,7 +149,7 @@ def undo(
 
     with transfer.open_store(kb) as store:
         done = store.undo(moment, source=source)
-    if output.written(json_path, asdict(done)):
+    if output.write_json(json_path, asdict(done)):
         return
     left = f", {done.left:,} left, which later writes changed" if done.left else ""
     output.say(f"write {moment}: {done.removed:,} taken back, {done.restored:,} restored{left}")

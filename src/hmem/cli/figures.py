@@ -199,7 +199,7 @@ def write(
     for table, rows in result.tables().items():
         written.append(out / f"{table}.csv")
         write_csv(written[-1], rows)
-    output.written(json_path, result.tables())
+    output.write_json(json_path, result.tables())
     output.console(stderr=json_path == "-").print(f"Wrote {', '.join(map(str, written))}", soft_wrap=True)
 
 

@@ -50,7 +50,7 @@ def index(
         **{name: header_[name] for name in ("rows", "facts", "entities", "relations")},
         "bytes": size,
     }
-    if output.written(json_path, about):
+    if output.write_json(json_path, about):
         return
     facts_, repeated = output.count(about["facts"]), about["rows"] - about["facts"]
     rows = {

@@ -86,7 +86,7 @@ def info(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> Non
             "inferred": store.models(),
             "model": _model(store),
         }
-    if output.written(json_path, found):
+    if output.write_json(json_path, found):
         return
     facts = output.count(found["facts"])
     if found["removed"]:
@@ -130,7 +130,7 @@ def copy(
 
     with import_progress() as progress:
         rows = copy_base(kb, target, overwrite=overwrite, watch=progress)
-    if output.written(json_path, {"knowledge_base": kb, "copy": target, "rows": rows}):
+    if output.write_json(json_path, {"knowledge_base": kb, "copy": target, "rows": rows}):
         return
     parts = [
         plural(rows["fact"], "fact"),
@@ -160,7 +160,7 @@ def compact(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> 
         before, after = store.compact()
         if (found := BaseIndex.of(store)) is not None and found.moment < store.moment:
             keep_index(store)
-    if not output.written(json_path, {"knowledge_base": kb, "bytes_before": before, "bytes": after}):
+    if not output.write_json(json_path, {"knowledge_base": kb, "bytes_before": before, "bytes": after}):
         output.say(f"{kb}: {output.size(before)} before, {output.size(after)} now")
 
 
@@ -175,7 +175,7 @@ def index(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> No
     with KnowledgeBase.open(kb) as base:
         folder = base.index()
     size = sum(path.stat().st_size for path in folder.iterdir())
-    if not output.written(json_path, {"knowledge_base": kb, "folder": folder, "bytes": size}):
+    if not output.write_json(json_path, {"knowledge_base": kb, "folder": folder, "bytes": size}):
         output.say(f"{folder}: {output.size(size)}")
 
 
@@ -203,7 +203,7 @@ def drift(kb: options.KnowledgeBase, device: options.Device = "cpu", json_path: 
 
     with opened(kb, device) as (base, _):
         found = measure(base)
-    if output.written(json_path, found.to_dict()):
+    if output.write_json(json_path, found.to_dict()):
         return
     older = found.facts - found.new_facts
     table = output.table(["facts"], ["number", "MRR"])

@@ -132,7 +132,7 @@ def when(time: datetime | None) -> str:
     return "–" if time is None else f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def written(json_path: str | None, obj: object) -> bool:
+def write_json(json_path: str | None, obj: object) -> bool:
     """Write the result where `--json` says, with null for what is not a number; True if standard output is taken by it.
 
     Then nothing else may be printed there.
@@ -150,7 +150,7 @@ def written(json_path: str | None, obj: object) -> bool:
 
 def problems(kind: str, of: object, found: Sequence[str], json_path: str | None) -> bool:
     """Write what is wrong, and leave with 1 if anything is; True if standard output is taken by `--json`."""
-    is_printed = written(json_path, {kind: of, "problems": found})
+    is_printed = write_json(json_path, {kind: of, "problems": found})
     for problem in found:
         note(f"{of}: {problem}")
     if found:

@@ -19,7 +19,8 @@ def show_reports(
     reports: "Sequence[Report]", dataset: "Dataset", *, breakdowns: bool = False, json_path: str | None = None
 ) -> None:
     """Print the evaluations of one dataset side by side and write them where `--json` says."""
-    if output.written(json_path, reports[0].to_dict() if len(reports) == 1 else [each.to_dict() for each in reports]):
+    told = [each.to_dict() for each in reports]
+    if output.write_json(json_path, told[0] if len(told) == 1 else told):
         return
     first = reports[0]
     asked = next(iter(first.protocols.values()))["both.count"]

@@ -107,7 +107,7 @@ def reproduce(
     where = Surroundings(results=results, models=models, device=resolve_device(device), commit=commit, retrain=retrain)
     failed = _work(rows, seed, where, baselines)
     compared = compare(rows, [*read_lines(baselines), *read_lines(results)], every, seed)
-    if not output.written(json_path, [asdict(each) for each in compared]):
+    if not output.write_json(json_path, [asdict(each) for each in compared]):
         for each in compared:
             _show_table(each)
     for study in studies:

@@ -39,7 +39,7 @@ def sparql(
         labels = store.naming.labels(names, names)
     if csv_path is not None:
         _write_csv(found, csv_path)
-    if not output.written(json_path, found.to_dict()) and csv_path is None:
+    if not output.write_json(json_path, found.to_dict()) and csv_path is None:
         _show(found, labels)
     if found.more:
         output.note(f"The first {limit:,} rows; --limit 0 shows all.")

@@ -31,17 +31,17 @@ Out = Annotated[
 ]
 
 
-def written(target: str | None, table: "Table[Any]", noun: str, json_path: str | None, told: object) -> bool:
+def write_table(target: str | None, table: "Table[Any]", noun: str, json_path: str | None, told: object) -> bool:
     """Write the table where `--out` says and the rest where `--json` says; True if nothing else is to be printed."""
-    is_printed = output.written(json_path, told)
+    is_printed = output.write_json(json_path, told)
     if target is None:
         return is_printed
-    write(table, target)
+    _write(table, target)
     (output.note if is_printed else output.say)(f"{target}: {plural(len(table), noun)}")
     return True
 
 
-def write(table: "Table[Any]", target: str) -> None:
+def _write(table: "Table[Any]", target: str) -> None:
     """All columns. The file appears whole or not at all."""
     import pyarrow.compute as pc
     from pyarrow import csv, parquet

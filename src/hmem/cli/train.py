@@ -154,7 +154,7 @@ def _tell(trained: "Trained", out: Path, from_kb: Place | None, json_path: str |
             )
     else:
         cost = model.metrics["training"]
-        output.written(json_path, {"model": model.preset, "dataset": model.dataset, "training": cost})
+        output.write_json(json_path, {"model": model.preset, "dataset": model.dataset, "training": cost})
         for note in trained.dataset.notes:
             output.note(note)
         output.note(

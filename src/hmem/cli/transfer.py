@@ -98,7 +98,7 @@ def import_(
         }
         for (name, written), table in zip(done, tables, strict=True)
     ]
-    if output.written(json_path, {"files": lines, **new}):
+    if output.write_json(json_path, {"files": lines, **new}):
         return
     for name, written in done:
         values_said = f", {plural(written.values, 'value')}" if written.values else ""

@@ -94,7 +94,7 @@ def _tell(tuned: "Tuned", data: str, out: Path, plot: Path | None, json_path: st
     if plot is not None:
         write_picture(tuning_picture(tuned.tried, data), plot.parent, plot.with_suffix("").name)
     found = [{**_plain(each), "is_best": each == tuned.best} for each in tuned.tried]
-    if output.written(json_path, {"data": data, "validation_mrr": tuned.mrr, "trials": found}):
+    if output.write_json(json_path, {"data": data, "validation_mrr": tuned.mrr, "trials": found}):
         return
     ranked = sorted(tuned.tried, key=lambda each: (not each.is_finished, -(each.mrr or 0.0)))
     table = output.table(("trial", "length", "settings"), ("valid MRR", "s"))

@@ -39,7 +39,7 @@ def untrained(
     parts = breakdown(dataset, graph, queries, ranks)["degree"]
     settings = {"binding": binding, "entity_dim": entity_dim, "relation_dim": size}
     about = {"dataset": dataset.name, "model": "untrained", "settings": settings, "seed": seed}
-    if output.written(json_path, {**about, "recall": parts}):
+    if output.write_json(json_path, {**about, "recall": parts}):
         return
     table = output.table(
         ["links of the entity"],

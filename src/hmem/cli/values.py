@@ -46,7 +46,7 @@ def values(
         found, more = options.cut(found, limit)
         entities = store.naming.labels({each.entity for each in found})
         names = store.naming.called_by("property", {each.property for each in found})
-    if output.written(json_path, [_line(each, history) for each in found]):
+    if output.write_json(json_path, [_line(each, history) for each in found]):
         return
     if not found:
         output.note(f"nothing is said of {output.cell(entity)}" if entity else f"{kb} has no such values")
@@ -76,7 +76,7 @@ def _properties(store: "Store", json_path: str | None) -> None:
     from dataclasses import asdict
 
     found = store.values.properties()
-    if output.written(json_path, [asdict(each) for each in found]):
+    if output.write_json(json_path, [asdict(each) for each in found]):
         return
     if not found:
         kb = store.path

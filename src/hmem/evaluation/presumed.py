@@ -1,7 +1,7 @@
 """What would be if a graph lacked another share of its facts than was left out of it.
 
-How many facts a graph lacks, nobody knows: a share h is presumed. A share w is left out to see what becomes of it. Let
-n answers to a question be stored.
+How many facts a graph lacks is not known, so a share h is presumed. A share w is left out to see what becomes of it.
+Let n answers to a question be stored.
 
 - A slot lacks none of a share h if it lacks none of t = log(1 − h)/log(1 − w) shares w. So P(missing) = 1 − (1 − y)ᵗ,
   where y is the share of such slots from which something was left out. One certain answer is missing anyway in t·z of

@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 
 from hmem.errors import DataError, HMemError, Place
 from hmem.evaluation.role_counts import Counted, count
-from hmem.graph.disk.folder import written
+from hmem.graph.disk.folder import new_folder
 from hmem.graph.disk.index import DiskGraph, graph_so_far, write_graph
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
@@ -153,7 +153,7 @@ def make_index(store: Store) -> BaseIndex:
         "first write": int(first[:, [0, 2]].max()) + 1 if len(first) else 0,
         "loops": {str(relation): count for relation, count in loops.items()},
     }
-    with written(folder_of(store.path), overwrite=True) as folder:
+    with new_folder(folder_of(store.path), overwrite=True) as folder:
         folder.whole("unsure", changes.unsure.ravel())
         folder.whole("confidences", changes.confidences)
         del changes, first

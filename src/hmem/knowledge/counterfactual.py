@@ -35,11 +35,11 @@ def tried(graph: Neighborhoods, entity: int, answer: int) -> list[Walk]:
     own = [(each,) for end in (entity, answer) for each in _edges(graph, end)]
     own.sort(key=lambda edge: int(graph.degrees(np.array([edge[0][2]]))[0]))
     singles = [(each,) for walk in walks for each in walk] + own
-    known: dict[frozenset[Edge], Walk] = {}
+    different: dict[frozenset[Edge], Walk] = {}
     for walk in (*singles[: MOST_FACTS + 3 * len(walks)], *walks):
-        known.setdefault(frozenset(_as_fact(each, graph.num_relations) for each in walk), walk)
-    facts = [walk for walk in known.values() if len(walk) == 1][:MOST_FACTS]
-    return facts + [walk for walk in known.values() if len(walk) > 1]
+        different.setdefault(frozenset(_as_fact(each, graph.num_relations) for each in walk), walk)
+    facts = [walk for walk in different.values() if len(walk) == 1][:MOST_FACTS]
+    return facts + [walk for walk in different.values() if len(walk) > 1]
 
 
 def walks_between(graph: Neighborhoods, entity: int, answer: int) -> list[Walk]:

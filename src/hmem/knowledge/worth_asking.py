@@ -17,7 +17,7 @@ ASKED = 24  # questions that are asked to find a few that are worth it
 OF_A_ROLE = 4  # of these, and
 SHOWN_OF_A_ROLE = 2  # of those shown
 DRAWN = 2_000  # facts that questions are made of
-USUAL = (3, 100)  # facts of an entity that is neither a stranger nor a hub
+USUAL = (3, 100)  # the fewest and the most facts of an entity that is asked about
 SURE = 0.97  # probability from which an answer is no question any more
 
 

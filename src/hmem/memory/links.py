@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hmem.memory.edges import Bindings, Orders
+from hmem.memory.edge_orders import Bindings, Orders
 from hmem.memory.ranges import expand, matches
 
 EPSILON = 1e-6  # the least scale

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import layer_norm, pad
 
-from hmem.memory.edges import Bindings
+from hmem.memory.edge_orders import Bindings
 from hmem.memory.links import Links
 
 try:

@@ -95,10 +95,10 @@ def fit(
     """Train a model on the train facts of `data`, keeping the weights with the best validation MRR.
 
     The default preset begins with the weights that come with hmem, unless `from_scratch`. `settings` change those of
-    the preset. The model is calibrated where there are validation facts; test facts are not
-    looked at. With `out` the model, its log and checkpoints are in that folder, and `resume=True` goes on with a run
-    that was interrupted there; without `out` nothing is written. With several `processes` each works on its share of
-    every batch; the weights are those that one process would find, but for rounding.
+    the preset. The model is calibrated where there are validation facts; test facts are not looked at. With `out` the
+    model, its log and checkpoints are in that folder, and `resume=True` goes on with a run that was interrupted there;
+    without `out` nothing is written. With several `processes` each works on its share of every batch; the weights are
+    those that one process would find, but for rounding.
     """
     dataset = data if isinstance(data, Dataset) else load_dataset(data)
     name = dataset.name if isinstance(data, Dataset) else str(data)

@@ -152,8 +152,8 @@ class _Tuning:
         self.states = self.optuna.trial.TrialState
         for trial in self.study.get_trials(states=(self.states.RUNNING,)):  # of a call that was interrupted
             self.study.tell(trial.number, state=self.states.FAIL)
-            known = {name: value for name, value in trial.user_attrs.items() if name in ("level", "length")}
-            self.study.enqueue_trial(trial.params, user_attrs=known)
+            begun = {name: value for name, value in trial.user_attrs.items() if name in ("level", "length")}
+            self.study.enqueue_trial(trial.params, user_attrs=begun)
         if not self.study.trials:
             self.study.enqueue_trial(self.search.first())
 
@@ -315,9 +315,9 @@ def _study(path: Path, seed: int) -> "optuna.Study":
 
 
 def _tried(trial: "optuna.trial.FrozenTrial") -> Tried:
-    known = {"settings": {}, "seconds": 0.0, "level": 0, "ended": "interrupted", **trial.user_attrs}
-    named = {name: known[name] for name in ("settings", "seconds", "level", "ended")}
-    return Tried(number=trial.number, mrr=trial.user_attrs.get("mrr"), **named)
+    if_interrupted = {"settings": {}, "seconds": 0.0, "level": 0, "ended": "interrupted"}
+    told = {name: trial.user_attrs.get(name, value) for name, value in if_interrupted.items()}
+    return Tried(number=trial.number, mrr=trial.user_attrs.get("mrr"), **told)
 
 
 def _key(tried: Tried) -> str:

@@ -27,12 +27,12 @@ class Remembered:
     def answer_each(self, session: Session, questions: Sequence[Question]) -> list[list[Prediction] | HMemError]:
         """The same as that of the session, which is asked what is not remembered. Errors are not."""
         self._forget_unless((session.saved, session.live.moment))
-        known = {question: self._found[question] for question in questions if question in self._found}
-        others = [question for question in dict.fromkeys(questions) if question not in known]
-        answers: dict[Question, list[Prediction] | HMemError] = dict(known)
+        cached = {question: self._found[question] for question in questions if question in self._found}
+        others = [question for question in dict.fromkeys(questions) if question not in cached]
+        answers: dict[Question, list[Prediction] | HMemError] = dict(cached)
         if others:
             answers.update(zip(others, session.answer_each(others), strict=True))
-        self.hits += sum(question in known for question in questions)
+        self.hits += sum(question in cached for question in questions)
         for question in dict.fromkeys(questions):
             self._keep(question, answers[question])
         return [answers[question] for question in questions]

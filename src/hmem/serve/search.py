@@ -64,7 +64,7 @@ class Search:
     def find(self, typed: str, weights: Sequence[int] | Int[np.ndarray, " n"], limit: int) -> list[int]:
         """The numbers of the best `limit` names for what was typed, of equally good ones the weightiest first."""
         typed = typed[:MOST_LETTERS]
-        wanted = letters(typed)
+        wanted = letters_without_accents(typed)
         self._build()
         kind_of: dict[int, float] = {}
         for kind, text in enumerate((f"{END}{WORD}{wanted}{SPLIT}", f"{END}{WORD}{wanted}", f"{WORD}{wanted}", wanted)):
@@ -89,9 +89,9 @@ class Search:
 
     def why(self, number: int, typed: str) -> str | None:
         """Which name something was found by, if not its first: "" for its description, None for a misspelt one too."""
-        wanted, own = letters(typed[:MOST_LETTERS]), [self._names[number], *self._also.get(number, ())]
+        wanted, own = letters_without_accents(typed[:MOST_LETTERS]), [self._names[number], *self._also.get(number, ())]
         for place, name in enumerate(own):
-            if (wanted in letters(name)) if wanted else (typed in name):
+            if (wanted in letters_without_accents(name)) if wanted else (typed in name):
                 return str(name) if place else None
         asked = [WORD + word for word in words(typed)]
         return "" if wanted and all(word in self._about.get(number, "") for word in asked) else None
@@ -129,11 +129,11 @@ class _Block:
 
 def _text(name: str) -> str:
     """All the letters of a name in one word, and then its words."""
-    whole, *rest = letters(name), *words(name)
+    whole, *rest = letters_without_accents(name), *words(name)
     return END + SPLIT.join([WORD + whole, "".join(WORD + word for word in rest)])
 
 
-def letters(name: str) -> str:
+def letters_without_accents(name: str) -> str:
     return "".join(words(name))
 
 

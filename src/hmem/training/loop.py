@@ -34,7 +34,7 @@ from hmem.training.steps import Material
 
 CHECKPOINT_MINUTES = 5.0
 SETBACK = 0.3  # what a setback leaves of the learning rate
-EXPLODED = 10  # times the loss of one who knows nothing: beyond that training is lost
+EXPLODED = 10  # times log E, the loss of uniform scores: beyond that training is lost
 LEAST_RATE = 0.01  # of it, from which on there is no further try
 STEP_SHARE = 0.04  # of the time, for one step
 LOOK_SHARE = 4  # times as long as a validation took must pass before the clock asks for the next

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from hmem.errors import DataError
-from hmem.graph.disk.folder import mapped, problems, read_header, written
+from hmem.graph.disk.folder import mapped, new_folder, problems, read_header
 
 
 def make(path: Path, *, overwrite: bool = False, numbers: int = 1000) -> Path:
-    with written(path, overwrite=overwrite) as folder:
+    with new_folder(path, overwrite=overwrite) as folder:
         folder.whole("numbers", np.arange(numbers))
         folder.whole("none", np.empty(0, dtype=np.int32))
         folder.close({"facts": 3})
@@ -97,8 +97,8 @@ KILLED = """
     import os, signal, sys
     from pathlib import Path
     import numpy as np
-    from hmem.graph.disk.folder import written
-    with written(Path(sys.argv[1]), overwrite=True) as folder:
+    from hmem.graph.disk.folder import new_folder
+    with new_folder(Path(sys.argv[1]), overwrite=True) as folder:
         folder.whole("numbers", np.arange(100))
         if sys.argv[2] == "later":
             folder.close({"facts": 3})
@@ -122,7 +122,7 @@ def test_a_process_that_is_killed_leaves_nothing_that_looks_whole(tmp_path: Path
 
 def test_of_two_at_work_the_quicker_one_stays(tmp_path: Path) -> None:
     def slower() -> None:
-        with written(tmp_path / "graph", overwrite=False) as folder:
+        with new_folder(tmp_path / "graph", overwrite=False) as folder:
             make(tmp_path / "graph")
             assert folder.path.exists()  # and was not taken for a leftover
             folder.close({"facts": 4})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hmem.errors import DataError
 from hmem.graph.disk import edges, index, numbering
-from hmem.graph.disk.folder import problems, written
+from hmem.graph.disk.folder import new_folder, problems
 from hmem.graph.disk.hashing import Bytes, Ends, Hashes
 from hmem.graph.disk.index import DiskGraph, index_facts, write_graph
 from hmem.graph.intern import intern
@@ -91,7 +91,7 @@ def test_names_with_one_hash_are_told_apart(
 def test_facts_in_memory_are_written_as_the_same_graph(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.tsv", [("a", "r", "b"), ("ß", "r", "a"), ("b", "q", "b")])
     found = intern(read_table(path, header=False))
-    with written(tmp_path / "graph", overwrite=False) as folder:
+    with new_folder(tmp_path / "graph", overwrite=False) as folder:
         folder.close(write_graph(folder, found.vocab, found.triples, len(found.vocab.relations)))
     graph = DiskGraph.open(tmp_path / "graph")
     assert graph.vocab == found.vocab

@@ -104,7 +104,7 @@ class Writer:
 
 
 @contextmanager
-def written(path: Path, *, overwrite: bool) -> Iterator[Writer]:
+def new_folder(path: Path, *, overwrite: bool) -> Iterator[Writer]:
     """A folder to be filled in the block, which must `close` it; it appears at `path` when the block ends, or not."""
     _refuse_to_replace(path, overwrite)
     _remove_leftovers(path)

@@ -23,7 +23,7 @@ from jaxtyping import Int
 
 from hmem.errors import DataError
 from hmem.graph.disk.edges import write_edges
-from hmem.graph.disk.folder import Array, Writer, mapped, read_header, written
+from hmem.graph.disk.folder import Array, Writer, mapped, new_folder, read_header
 from hmem.graph.disk.name_file import NameFile, write_lookup, write_names
 from hmem.graph.disk.numbering import Ids, NameTable, joined
 from hmem.graph.intern import encode
@@ -55,12 +55,12 @@ class DiskGraph:
 
     @property
     def vocab(self) -> Vocabulary:
-        """Its names; others may be added, which the files do not notice."""
+        """Its names. Others may be added in memory; the files stay as they are."""
         entities, relations = (NameFile.open(self.path, kind, self.header) for kind in ("entities", "relations"))
         return Vocabulary(Names("entity", entities), Names("relation", relations))
 
     def neighborhoods(self) -> Neighborhoods:
-        """Its edges; facts may be added and removed, which the files do not notice."""
+        """Its edges. Facts may be added and removed in memory; the files stay as they are."""
         offsets, roles, fillers = (mapped(self.path, name, self.header) for name in ("offsets", "roles", "fillers"))
         return Neighborhoods(offsets, roles, fillers, self.header["relations"])
 
@@ -81,7 +81,7 @@ def index_facts(
     source = Path(facts)
     told = progress or (lambda *_: None)
     with (
-        written(Path(out), overwrite=overwrite) as folder,
+        new_folder(Path(out), overwrite=overwrite) as folder,
         closing(NameTable(folder.temporary("entities"))) as entities,
         closing(NameTable(folder.temporary("relations"))) as relations,
     ):

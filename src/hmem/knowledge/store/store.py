@@ -98,9 +98,9 @@ class Store(View):
         """Store facts, all in one write; on the disk when this returns.
 
         A fact that is there already stays as it is, with its own source, times and confidence; see `revise`. If a model
-        inferred it, it is asserted from now on. What is `given` of the
-        facts besides, such as their confidence and `valid_from`, is one value for all, or one for each. Names are ids;
-        with `by_label` one that is not is looked up among labels and aliases before it becomes a new entity.
+        inferred it, it is asserted from now on. What is `given` of the facts besides, such as their confidence and
+        `valid_from`, is one value for all, or one for each. Names are ids; with `by_label` one that is not is looked up
+        among labels and aliases before it becomes a new entity.
         """
         checked = check_facts(facts)
         if len(checked) >= MANY and not by_label:
