@@ -33,13 +33,6 @@ def test_threads_that_are_started_meanwhile_are_seen() -> None:
     assert list(hops) == [("hmem.errors", "hint_for_python"), ("hmem.errors", "Hint.with_action")]
 
 
-LABELS = {  # which HTTP has in its index of names
-    ("hmem.knowledge.contents", "Contents._labelled"),
-    ("hmem.knowledge.store.naming", "Naming.labels"),
-    ("hmem.knowledge.store.texts", "labels"),
-}
-
-
 def test_an_answer_over_http_takes_the_way_that_it_takes_in_python(zoo: Path) -> None:
     with KnowledgeBase.open(zoo) as kb:
         kb.predict(DOG["entity"], DOG["relation"])
@@ -53,4 +46,4 @@ def test_an_answer_over_http_takes_the_way_that_it_takes_in_python(zoo: Path) ->
     assert ("hmem.serve.security", "Guard.__call__") in over_http
     answering = in_python.index(("hmem.knowledge.base", "KnowledgeBase.session"))
     beside = set(in_python[answering:]) - set(over_http)
-    assert {hop for hop in beside if hop[0] != "hmem.knowledge.results"} == LABELS
+    assert {module for module, _ in beside} <= {"hmem.knowledge.results"}

@@ -11,6 +11,7 @@ from torch import Tensor
 from hmem.graph.confidences import Confidences
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.memory.links import Links
+from hmem.memory.ranges import expand
 from hmem.memory.superpose import Edges
 
 
@@ -162,11 +163,3 @@ def _find(
     low = torch.searchsorted(keys, wanted)
     counts = torch.searchsorted(keys, wanted, right=True) - low
     return expand(low, counts.masked_fill(counts > most, 0))
-
-
-def expand(low: Int[Tensor, " n"], counts: Int[Tensor, " n"]) -> tuple[Int[Tensor, " P"], Int[Tensor, " P"]]:
-    """Ranges of positions, low to low + count, end to end: which range each is in, and the position."""
-    each = torch.arange(len(low), device=low.device)
-    source = torch.repeat_interleave(each, counts, output_size=int(counts.sum()))  # (P,)
-    shift = low - (counts.cumsum(0) - counts)
-    return source, torch.arange(len(source), device=low.device) + shift.index_select(0, source)

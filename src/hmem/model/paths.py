@@ -23,8 +23,9 @@ from torch import Tensor, nn
 from hmem.graph.paths import MOST_AT_A_STEP, MOST_WAYS
 from hmem.memory.exact import DenseView, Liking, Recalled, copy
 from hmem.memory.log_odds import log_odds
+from hmem.memory.ranges import expand
 from hmem.memory.superpose import Edges
-from hmem.model.index import Index, expand
+from hmem.model.index import Index
 from hmem.model.query import Query, is_stored_answer, mirrored
 
 
