@@ -210,13 +210,13 @@ def test_models_of_before_are_read() -> None:
     assert again.probability(at, leads, stored=np.array([0, 3])).tolist() == [0.9, 0.2]
 
 
-def test_what_is_presumed_to_be_missing_is_what_test_holds_or_a_tenth() -> None:
+def test_a_tenth_is_presumed_to_be_missing_once_the_test_facts_are_stored() -> None:
     train, valid = split(0)
     without = dataset_of(train, valid)
     stored, kept = len(without.train), len(without.valid)
     assert shares_of(without) == Shares(kept / (stored + kept), LACKING)
     tested = replace(without, test=without.valid[:3])
-    assert shares_of(tested) == Shares(kept / (stored + kept), 3 / (stored + kept + 3))
+    assert shares_of(tested) == Shares(kept / (stored + kept), LACKING, held_back=3 / kept)
 
 
 # The folder

@@ -117,6 +117,16 @@ def test_an_empty_slot_lacks_a_single_answer_that_is_left_out_or_missing_anyway(
     assert found == pytest.approx(200 / 900)  # as many were empty before
 
 
+def test_slots_whose_answer_was_held_back_are_filled_where_the_estimate_is_used() -> None:
+    """Of 1,000 slots 400 have an answer: 200 of these are missing, 50 are left out and 100 are held back."""
+    left_out = np.array([50 / 950])
+    odds = np.log(left_out / (1 - left_out))
+    estimate = Estimate(np.array([0.0, 1.0, 0.0, 0.0]), None, times=4.0, is_single=True, held_back=2.0)
+    empty = Slot(np.zeros(1, dtype=np.int64), odds, np.zeros(1), np.ones(1, dtype=np.int64)).matrix()
+    assert estimate(empty) == pytest.approx(200 / 800)
+    assert Estimate.from_dict(estimate.to_dict())(empty) == estimate(empty)
+
+
 def test_no_slots_have_no_descriptions() -> None:
     graph, none = Neighborhoods.build(as_triples([(0, 0, 1)]), 2, 1), np.empty(0, dtype=np.int64)
     assert [len(part) for part in describe(count(graph), graph, none, none, np.empty(0))] == [0] * len(Slot._fields)

@@ -11,8 +11,8 @@ an answer by its own evidence (`log_alone`), that is used in place of log p.
 
 How to read such a probability:
 
-- It is that of a graph which lacks a share of its facts, any as likely as any other: as many as test holds, or a tenth
-  where there are no test facts. What follows from that is computed (`hmem.evaluation.presumed`).
+- It is that of a graph which lacks a tenth of its facts, any as likely as any other. What follows from that is computed
+  (`hmem.evaluation.presumed`).
 - Each question was asked because at least one answer to it is missing, so it holds for questions of which that is true.
   How likely that is has a number of its own (`hmem.evaluation.slots`), and what is shown is the product of the two.
 - It was counted on entities with about as many facts as those of training, and is not given for entities that have far
@@ -45,6 +45,7 @@ from hmem.graph.slot_sizes import most_answers, slot_sizes
 LACKING = 0.1  # of all facts, those that a graph is presumed to lack
 ROOM = 2  # an entity may have so many times as many facts in a role as any had in training
 FEW = 20  # so many facts in a role are never too many
+NO_LIMIT = 2**40  # where training says nothing of how many are
 
 NUMBERS = ("questions", "candidates", "base_rate", "error", "top_error")
 
@@ -54,6 +55,7 @@ class Shares(NamedTuple):
 
     left_out: float
     presumed: float = LACKING
+    held_back: float = 0.0  # so many times as many as were left out, and stored where the calibration is used
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,9 +99,25 @@ class Calibration:
         withheld: Bool[np.ndarray, " n"] | None = None,
     ) -> Float[np.ndarray, " n"]:
         """The probability that there is an answer which is not stored, from the facts that are and the best answer."""
-        if self.slots is None or self.slots.num_roles != graph.num_roles:  # of another graph's relations
+        if self.slots is None:
             return np.ones(len(entities))
         return self.slots.missing(describe(self.slots.counted, graph, entities, roles, lead_log_p, withheld))
+
+    def with_roles_of(self, graph: Neighborhoods) -> "Calibration":
+        """The same for a graph with relations that training did not know, which are numbered after the others.
+
+        What facts say of roles is counted again. No number of facts is too many in a role that training did not know.
+        """
+        counts = (None if self.slots is None else self.slots.counted.base, self.most)
+        if all(each is None or len(each) == graph.num_roles for each in counts):
+            return self
+        of_graph = None if self.slots is None else replace(self.slots, counted=count(graph))
+        most = None
+        if self.most is not None:
+            known = min(len(self.most) // 2, graph.num_relations)
+            most = np.full((2, graph.num_relations), NO_LIMIT)
+            most[:, :known] = self.most[: 2 * (len(self.most) // 2)].reshape(2, -1)[:, :known]
+        return replace(self, slots=of_graph, most=None if most is None else most.reshape(-1))
 
     def covers(self, roles: Int[np.ndarray, " K"]) -> bool:
         """Whether training had entities with about as many facts as one whose edges have these roles."""
@@ -172,11 +190,14 @@ def calibrate(
 
 
 def shares_of(dataset: Dataset) -> Shares:
-    """What share of the facts validation is, and test: of all entities, or of those held out if these are asked for."""
+    """What share of the facts validation is: of all entities, or of those held out if these are asked for.
+
+    Test facts are as missing as those of validation, and a knowledge base has them.
+    """
     graph, heldout = dataset.inference_graph("train"), asks_heldout(dataset, asked_by_validation(dataset))
     stored = graph.num_facts if heldout is None else int(graph.degrees(heldout).sum())
     valid, test = len(dataset.valid), len(dataset.test)
-    return Shares(valid / (stored + valid), test / (stored + valid + test) if test else LACKING)
+    return Shares(valid / (stored + valid), held_back=test / max(1, valid))
 
 
 def calibrate_by(parts: Sequence[Marks], graph: Neighborhoods, shares: Shares, seed: int = 0) -> Calibration | None:
@@ -194,7 +215,8 @@ def calibrate_by(parts: Sequence[Marks], graph: Neighborhoods, shares: Shares, s
     is_missing = np.concatenate([np.arange(len(each.weights)) < each.outcomes.leads.sum() for each in parts])
     weights = np.concatenate([each.weights for each in parts])
     made = calibration_of(outcomes, shares, seed)
-    of_graph = slots.fit(count(graph), described, is_missing, weights, times_as_many(*shares))
+    times = times_as_many(shares.left_out, shares.presumed)
+    of_graph = slots.fit(count(graph), described, is_missing, weights, times, shares.held_back)
     return replace(made, slots=of_graph, most=most_answers(slot_sizes(graph), graph.num_roles))
 
 
@@ -220,11 +242,13 @@ def _fitted(outcomes: Outcomes, shares: Shares) -> tuple[Calibration, Float[np.n
     """What is found by some candidates, and what each of these counts for."""
     log_p, is_true, leads, question, stored = outcomes
     weights = np.empty(len(log_p))
-    first, weights[leads] = first_answers.fit(log_p[leads], is_true[leads], stored[leads], *shares)
+    first, weights[leads] = first_answers.fit(
+        log_p[leads], is_true[leads], stored[leads], shares.left_out, shares.presumed
+    )
     others = ~leads
     if others.any():
         share = isotonic(log_p[others], is_true[others])(log_p[others])
-        weights[others] = presuming(is_true[others], share, stored[others], *shares)
+        weights[others] = presuming(is_true[others], share, stored[others], shares.left_out, shares.presumed)
     kind = others if others.any() else leads
     made = Calibration(
         steps=isotonic(log_p[kind], is_true[kind], weights[kind]),

@@ -53,10 +53,11 @@ class Estimate(NamedTuple):
 
     y is the share from which something was left out, by the logistic function of the sum and by steps drawn to that.
     `times` as much is missing anyway. A part z of y is that the best answer was left out: all of it where the slot is
-    empty, which is `is_single`. Of such slots z·times lack that answer anyway, and 1 − z − z·times are complete.
-    Whether others are missing does not depend on what was left out.
+    empty, which is `is_single`. Of such slots z·times lack that answer anyway, and 1 − z − z·times are complete. If
+    facts were `held_back` besides, so many times as many as were left out, z·held_back slots look complete that have
+    the answer where the estimate is used. Whether others are missing does not depend on what was left out.
 
-        P(missing) = 1 − (1 − z·times / (1 − z))·((1 − y) / (1 − z))^times
+        P(missing) = 1 − (1 − z·times / (1 − z − z·held_back))·((1 − y) / (1 − z))^times
     """
 
     coefficients: Float[np.ndarray, " 4"]
@@ -64,26 +65,30 @@ class Estimate(NamedTuple):
     times: float = 1.0
     is_single: bool = False
     left_out: Steps | None = None  # y by the sum
+    held_back: float = 0.0
 
     def __call__(self, slots: Float[np.ndarray, "n 4"]) -> Float[np.ndarray, " n"]:
         total: Float[np.ndarray, " n"] = slots @ self.coefficients
         if self.steps is not None:
             return self.steps(total)
         share = logistic(total) if self.left_out is None else self.left_out(total)
-        lead = np.minimum(share * (1.0 if self.is_single else logistic(slots[:, 2])), 1 / (1 + self.times))
+        most = 1 / (1 + self.times + self.held_back)
+        lead = np.minimum(share * (1.0 if self.is_single else logistic(slots[:, 2])), most)
         others = ((1 - np.maximum(share, lead)) / (1 - lead)) ** self.times
-        found: Float[np.ndarray, " n"] = np.clip(1 - (1 - lead * self.times / (1 - lead)) * others, 0.0, MOST_SURE)
+        lacks_lead = lead * self.times / (1 - lead - lead * self.held_back)
+        found: Float[np.ndarray, " n"] = np.clip(1 - (1 - lacks_lead) * others, 0.0, MOST_SURE)
         return found
 
     def to_dict(self) -> dict[str, Any]:
         steps, left_out = (None if each is None else each.to_dict() for each in (self.steps, self.left_out))
-        told = {"times": self.times, "is_single": self.is_single, "left_out": left_out}
+        told = {"times": self.times, "is_single": self.is_single, "left_out": left_out, "held_back": self.held_back}
         return {"coefficients": self.coefficients.tolist(), "steps": steps, **told}
 
     @classmethod
     def from_dict(cls, saved: Any) -> "Estimate":
         coefficients, times = np.array(saved["coefficients"], dtype=float), float(saved.get("times", 1.0))
-        if coefficients.shape != (4,) or not np.isfinite([*coefficients, times]).all():
+        held_back = float(saved.get("held_back", 0.0))
+        if coefficients.shape != (4,) or not np.isfinite([*coefficients, times, held_back]).all():
             raise ValueError("an estimate has four coefficients")
         return cls(
             coefficients,
@@ -91,6 +96,7 @@ class Estimate(NamedTuple):
             times,
             saved.get("is_single") is True,
             None if saved.get("left_out") is None else Steps.from_dict(saved["left_out"]),
+            held_back,
         )
 
 
@@ -101,10 +107,6 @@ class Slots:
     counted: Counted
     filled: Estimate
     empty: Estimate
-
-    @property
-    def num_roles(self) -> int:
-        return len(self.counted.base)
 
     def missing(self, slots: Slot) -> Float[np.ndarray, " n"]:
         """The probability that each slot lacks an answer."""
@@ -171,9 +173,14 @@ def stored_answers(
 
 
 def fit(
-    counted: Counted, slots: Slot, is_missing: Bool[np.ndarray, " n"], weights: Float[np.ndarray, " n"], times: float
+    counted: Counted,
+    slots: Slot,
+    is_missing: Bool[np.ndarray, " n"],
+    weights: Float[np.ndarray, " n"],
+    times: float,
+    held_back: float = 0.0,
 ) -> Slots:
-    """Estimates drawn to those of other graphs, for slots that lack `times` as much as those they are fitted to."""
+    """Estimates drawn to those of other graphs, for slots that lack `times` as much as was left out here."""
     estimates = []
     for kind, usual, is_single in ((slots.is_filled, FILLED, False), (~slots.is_filled, EMPTY, True)):
         beta, steps, matrix = np.array(usual), None, slots.matrix()[kind]
@@ -182,5 +189,5 @@ def fit(
             beta = np.round(beta, 4)
             weight = weights[kind] * (kind.sum() / weights[kind].sum())
             steps = isotonic(matrix @ beta, is_missing[kind], weight, logistic(matrix @ beta), WORTH)
-        estimates.append(Estimate(beta, None, round(times, 4), is_single, steps))
+        estimates.append(Estimate(beta, None, round(times, 4), is_single, steps, round(held_back, 4)))
     return Slots(counted=counted, filled=estimates[0], empty=estimates[1])

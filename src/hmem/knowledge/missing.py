@@ -77,7 +77,7 @@ def _makes_sense(
 ) -> Bool[np.ndarray, " roles"]:
     """The roles that the entity has, or enough entities of its kind: the others are not worth a question."""
     graph = predictor.live.graph
-    if calibration is None or calibration.slots is None or calibration.slots.num_roles != graph.num_roles:
+    if calibration is None or calibration.slots is None:
         return np.ones(len(roles), dtype=bool)
     has = np.isin(roles, graph.edges_of(entity)[0])
     return has | (shares_of_kind(calibration.slots.counted, graph, entity, roles) >= SENSIBLE)
@@ -101,6 +101,6 @@ def _is_of_kind(predictor: Predictor, answer: int, role: int, calibration: Calib
     graph = predictor.live.graph
     if len(graph.answers(answer, turned)):
         return True
-    if calibration is None or calibration.slots is None or calibration.slots.num_roles != graph.num_roles:
+    if calibration is None or calibration.slots is None:
         return False
     return bool(shares_of_kind(calibration.slots.counted, graph, answer, np.array([turned]))[0] >= OF_KIND)

@@ -35,7 +35,11 @@ class Probabilities:
     @property
     def calibration(self) -> Calibration | None:
         """That of the moment. If one is due, it is counted now, and what the network and counting are worth with it."""
-        return self._of_model if self.self_calibration is None else self.self_calibration.current()
+        if self.self_calibration is not None:
+            return self.self_calibration.current()
+        if self._of_model is not None:  # relations may have come after training
+            self._of_model = self._of_model.with_roles_of(self.live.graph)
+        return self._of_model
 
     def weights(self, entity: int, role: int) -> Weights:
         """What the network and counting are worth in a question: in this base, or anywhere if the entity is new."""
