@@ -217,6 +217,9 @@ def test_a_tenth_is_presumed_to_be_missing_once_the_test_facts_are_stored() -> N
     assert shares_of(without) == Shares(kept / (stored + kept), LACKING)
     tested = replace(without, test=without.valid[:3])
     assert shares_of(tested) == Shares(kept / (stored + kept), LACKING, held_back=3 / kept)
+    vocab = Vocabulary(map(str, range(ENTITIES + 1)), without.vocab.relations)
+    heldout = replace(without, vocab=vocab, valid=as_triples([(ENTITIES, 0, 0)]), heldout=np.array([ENTITIES]))
+    assert shares_of(heldout) == Shares(1 / (stored + 1), LACKING)  # which have no facts
 
 
 # The folder
@@ -469,6 +472,12 @@ def test_of_held_out_entities_only_their_side_is_asked_and_only_others_answer(to
     log_p, is_true, *_ = outcomes_of(scorer, heldout, np.unique(np.array(scorer.asked), axis=0), 50)
     assert len(log_p) <= toy.num_roles * (toy.num_entities - 1)
     assert is_true.sum() == 2
+
+
+def test_there_may_be_no_slot_that_validation_does_not_ask_for() -> None:
+    loop = as_triples([(0, 0, 0)])
+    dataset = Dataset(name="loop", vocab=Vocabulary("a", "r"), train=loop, valid=loop, test=loop)
+    assert calibrate(TableScorer(torch.zeros(1, 2, 1)), dataset) is None
 
 
 def test_without_validation_facts_there_is_nothing_to_calibrate_with() -> None:

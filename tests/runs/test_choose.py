@@ -124,6 +124,7 @@ def test_as_many_facts_are_dropped_as_held_out_entities_lack() -> None:
     config, reasons = chosen(OPEN, observed, "cpu")
     assert config.training.neighbor_dropout == 0.25
     assert reasons[-1] == "25% of all facts hidden, the share that held-out entities lack"
+    assert chosen(OPEN, replace(dataset, observed=as_triples([])), "cpu")[0].training.neighbor_dropout == 0.0
 
 
 def test_a_run_writes_down_what_was_chosen_and_why(toy: Dataset, tmp_path: Path) -> None:

@@ -195,7 +195,8 @@ def shares_of(dataset: Dataset) -> Shares:
     Test facts are as missing as those of validation, and a knowledge base has them.
     """
     graph, heldout = dataset.inference_graph("train"), asks_heldout(dataset, asked_by_validation(dataset))
-    stored = graph.num_facts if heldout is None else int(graph.degrees(heldout).sum())
+    stored = 0 if heldout is None else int(graph.degrees(heldout).sum())
+    stored = stored or graph.num_facts  # held-out entities may have no facts at all
     valid, test = len(dataset.valid), len(dataset.test)
     return Shares(valid / (stored + valid), held_back=test / max(1, valid))
 

@@ -32,6 +32,9 @@ class Outcomes(NamedTuple):
     stored: Int[np.ndarray, " n"]  # how many answers to its question are stored
 
 
+NONE = Outcomes(*(np.empty(0, dtype=kind) for kind in (np.float64, bool, bool, np.int64, np.int64)))
+
+
 def outcomes_of(scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"], depth: int) -> Outcomes:
     """The best `depth` candidates of each (entity, role) that are not stored, true if validation holds them.
 
@@ -43,7 +46,7 @@ def outcomes_of(scorer: Scorer, dataset: Dataset, pairs: Int[np.ndarray, "m 2"],
     if candidates is not None:
         not_candidates = ~not_candidates.index_fill(0, torch.from_numpy(candidates), True)
     rows = rows_per_chunk(scorer, dataset.num_entities)
-    chunks: list[Outcomes] = []
+    chunks = [NONE]
     for start in range(0, len(pairs), rows):
         chunk = pairs[start : start + rows].tolist()
         excluded = not_candidates.repeat(len(chunk), 1)  # (B, E)

@@ -74,9 +74,9 @@ def _with_candidates(config: Config, dataset: Dataset) -> tuple[Config, list[str
 def share_missing(dataset: Dataset) -> float:
     """The share of their facts that held-out entities lack: those of validation, and as many of test.
 
-    Validation facts that are not about them say nothing of it.
+    Validation facts that are not about them say nothing of it, and no training is like having no facts at all.
     """
-    if dataset.observed is None or dataset.validates_held_in:
+    if dataset.observed is None or not len(dataset.observed) or dataset.validates_held_in:
         return 0.0
     asked = 2 * len(dataset.valid)
-    return asked / max(1, asked + len(dataset.observed))
+    return asked / (asked + len(dataset.observed))

@@ -26,9 +26,10 @@ def stream_table(path: Path, rows: int, *, columns: Columns | None = None, **how
     if columns is not None:
         check_columns(columns)
     kind = how.pop("format", None) or format_of(path)
-    if kind in ("tsv", "csv", "txt") and how.pop("iris", None) is None:
+    how = {name: value for name, value in how.items() if value is not None}
+    if kind in ("tsv", "csv", "txt") and "iris" not in how:
         pieces = _text(path, kind, columns, **how)
-    elif kind == "parquet" and not any(value is not None for value in how.values()):
+    elif kind == "parquet" and not how:
         pieces = parquet_pieces(path, columns, rows)
     else:
         pieces = iter([read_table(path, format=kind, columns=columns, **how)])
