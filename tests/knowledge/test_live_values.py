@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hmem.graph.values import Said, Value
 from hmem.knowledge import buckets, live_graph
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.live_graph import LiveGraph
-from hmem.knowledge.store.records import Names3
+from hmem.knowledge.store.records import Changes, Names3
 from hmem.knowledge.store.store import Store
 from tests.knowledge.living import every_score, same
 from tests.knowledge.stores import hasty
@@ -117,6 +118,23 @@ def test_the_bundled_model_alone_uses_values(tmp_path: Path) -> None:
         live = LiveGraph(store, Vocabulary([], ["near", "has"]))
         assert live.graph.num_facts == len(FACTS)
         assert list(live.relations.names) == ["near", "has"]
+
+
+def test_a_value_that_comes_between_two_looks_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.create(tmp_path / "a.kb") as store, Store.open(tmp_path / "a.kb") as other:
+        store.add(FACTS)
+        live = LiveGraph(store, NOBODY, takes_new_relations=True, takes_values=True)
+        read = store.changes_since
+
+        def written_before(*given: Any, **named: Any) -> Changes:
+            other.values.set_all(VALUES)
+            return read(*given, **named)
+
+        store.remove(FACTS[:1])
+        monkeypatch.setattr(store, "changes_since", written_before)
+        live.refresh()
+        live.refresh()
+        assert len(live.values.edges) == CITIES
 
 
 NAMES = [f"e{number}" for number in range(6)]

@@ -99,8 +99,9 @@ class LiveGraph:
         if self.store.moment == self.moment:  # every write that changes facts makes a moment
             return
         seen = len(self.entities.of_store), len(self.relations.of_store)
-        has_other_values = self.takes_values and self.store.values.changed_since(self.moment)
         changes = self.store.changes_since(self.moment, *seen, evidence=self.evidence)
+        # Behind the changes, so that no value is missed that came before their moment.
+        has_other_values = self.takes_values and self.store.values.changed_since(self.moment)
         is_new_relation = self.takes_new_relations and len(changes.relations) > 0  # which changes every role's number
         if is_new_relation or len(changes.added) + len(changes.removed) > self._most_one_by_one:
             self._load()
