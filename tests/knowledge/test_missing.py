@@ -55,3 +55,15 @@ def test_a_long_search_can_be_stopped(make_base: MakeBase) -> None:
     kb = make_base("exact-tpr")
     found = kb.missing_anywhere(1000, watch=lambda done, total: done < 2)
     assert 0 < len({row.head for row in found}) <= 2
+
+
+def test_a_relation_that_comes_during_a_search_makes_no_difference(make_base: MakeBase) -> None:
+    kb = make_base(None)
+
+    def watch(done: int, _: int) -> bool:
+        if done == 1:
+            kb.add("dog.n.01", "chases", "cat.n.01")
+        return True
+
+    found = kb.missing_anywhere(1000, relation="hypernym", watch=watch)
+    assert {(row.relation, row.direction) for row in found} == {("hypernym", "tail")}

@@ -55,21 +55,13 @@ def missing_facts(
     return role[chosen], Ranked(**{name: part[chosen] for name, part in parts.items()}, ranks=ranks)
 
 
-def asked_for(
-    live: LiveGraph, relation: int | None, having: tuple[int, int] | None
-) -> tuple[Int[np.ndarray, " n"], Roles]:
-    """The entities whose missing facts are looked for over a graph, and their roles: they are the heads.
-
-    They are those with facts, or with a given tail in a given relation. Each fact is asked for once, from its head.
-    """
-    graph, R = live.graph, live.num_relations
-    if having is None:
-        entities = np.setdiff1d(np.arange(graph.num_entities), live.values.buckets)
-        entities = entities[graph.degrees(entities) > 0]
-    else:
-        relation_there, tail = having
-        entities = graph.answers(tail, relation_there).astype(np.int64)
-    return entities, R + (live.fact_relations if relation is None else np.array([relation]))
+def having_facts(live: LiveGraph, having: tuple[int, int] | None) -> Int[np.ndarray, " n"]:
+    """The entities with facts, or with a given tail in a given relation."""
+    if having is not None:
+        relation, tail = having
+        return live.graph.answers(tail, relation).astype(np.int64)
+    entities = np.setdiff1d(np.arange(live.graph.num_entities), live.values.buckets)
+    return entities[live.graph.degrees(entities) > 0]
 
 
 def _makes_sense(

@@ -14,6 +14,7 @@ from hmem.errors import (
     EmptyNeighborhoodError,
     HMemError,
 )
+from hmem.graph.names import Names
 from hmem.graph.triples import Triples
 from hmem.knowledge.asked_names import AskedNames
 from hmem.knowledge.audit import BECAUSE, Suspect, chosen, doubt, expected, judged
@@ -26,7 +27,7 @@ from hmem.knowledge.explanation import (
     reasons_of,
 )
 from hmem.knowledge.live_graph import LiveGraph
-from hmem.knowledge.missing import asked_for, missing_facts
+from hmem.knowledge.missing import having_facts, missing_facts
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.predictor import Ids, Predictor
 from hmem.knowledge.probabilities import Probabilities
@@ -123,18 +124,20 @@ class Session:
         roles, ranked = missing_facts(self.predictor, asked, k, self.probabilities.calibration)
         return self._predictions(np.full(len(roles), asked), roles, ranked)
 
-    def to_complete(
-        self, relation: str | None, having: tuple[str, str] | None
-    ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:
-        """The entities of a graph, or of a kind, whose missing facts are looked for, and the roles that are asked."""
-        asked = None if relation is None else self.names.role(relation, "head")
+    def to_complete(self, relation: str | None, having: tuple[str, str] | None) -> tuple[Names, Int[np.ndarray, " n"]]:
+        """The entities of a graph, or of a kind, whose missing facts are looked for, by their numbers of now."""
+        if relation is not None:
+            self.names.role(relation, "head")  # can be asked for
         kind = None if having is None else (self.names.role(having[0], "head"), self.names.entity(having[1]))
-        return asked_for(self.live, asked, kind)
+        return self.live.entities.names, having_facts(self.live, kind)
 
-    def missing_in(self, entity: int, roles: Int[np.ndarray, " m"], k: int) -> list[Prediction]:
-        """The k likeliest facts that an entity lacks in some roles; none where nothing can be asked about it."""
-        if not self.predictor.is_askable(entity):
+    def missing_from(self, head: str, relation: str | None, k: int) -> list[Prediction]:
+        """The k likeliest facts that a head lacks, of one relation or of all; none where nothing can be asked of it."""
+        entity = self.live.entities.names.get(head)
+        if entity is None or not self.predictor.is_askable(entity):
             return []
+        first = self.live.num_relations  # role, asked from a head
+        roles = first + self.live.fact_relations if relation is None else np.array([self.names.role(relation, "tail")])
         found, ranked = missing_facts(self.predictor, entity, k, self.probabilities.calibration, roles)
         return self._predictions(np.full(len(found), entity), found, ranked)
 

@@ -31,14 +31,17 @@ def taken(steps: Coroutine[Any, Any, T]) -> T:
 async def missing_anywhere(
     ask: Ask, k: int, relation: str | None, having: tuple[str, str] | None, watch: Watch
 ) -> tuple[list[Prediction], int, int]:
-    """See `KnowledgeBase.missing_anywhere`; also how many entities were looked at, of how many."""
-    entities, roles = await ask(lambda session: session.to_complete(relation, having))
+    """See `KnowledgeBase.missing_anywhere`; also how many entities were looked at, of how many.
+
+    Each fact is asked for once, from its head. Between two steps names stay the same, and numbers may change.
+    """
+    names, entities = await ask(lambda session: session.to_complete(relation, having))
     found: list[Prediction] = []
     done = 0
     for entity in np.random.default_rng(0).permutation(entities).tolist():
         if not watch(done, len(entities)):
             break
-        found += await ask(partial(Session.missing_in, entity=entity, roles=roles, k=k))
+        found += await ask(partial(Session.missing_from, head=names[entity], relation=relation, k=k))
         done += 1
         if len(found) >= 2 * k:
             found = likeliest(found, k)
