@@ -1,6 +1,7 @@
 """What was asserted and what was inferred: each becomes the other in one moment, and the history has it all."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -127,3 +128,18 @@ def test_a_table_brings_the_origin_of_its_facts(store: Store) -> None:
     rows = dict(zip(PARTS, zip(WOLF, PAW, strict=True), strict=True))
     store.add_table(pa.table({**rows, "inferred_by": ["base", None], "probability": [0.5, None]}))
     assert [fact.names for fact in store.listing(inferred=True)] == [WOLF]
+
+
+@pytest.mark.parametrize("way", ["few", "many", "many anew"])
+def test_a_table_asserts_and_infers_again(store: Store, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    infer(store, WOLF, DOG, PAW)
+    said: Any = {"inferred_by": ["base", None, "base"], "probability": [0.5, None, 0.75]}
+    if way == "few":
+        done = store.add([WOLF, DOG, PAW], **said)
+    else:
+        monkeypatch.setattr(loading, "FEWEST_TO_REBUILD", 0 if way == "many anew" else 10)
+        done = store.add_columns(*(pa.array(each) for each in zip(WOLF, DOG, PAW, strict=True)), **said)
+    assert (len(done.changed), done.unchanged, done.moment) == (2, 1, 2)
+    assert {fact.names: fact.probability for fact in store.listing()} == {WOLF: 0.5, DOG: None, PAW: 0.75}
+    assert [fact.names for fact in store.listing(inferred=False)] == [DOG]
+    assert store.check() == []

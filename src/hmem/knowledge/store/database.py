@@ -54,8 +54,8 @@ class Database(Statements, Protocol):
     ) -> tuple[Triples, int]:
         """Store those of some facts that are not there yet, under one new moment.
 
-        What a model inferred and is asserted now is ended, and stored anew. The facts that are new, and the moment:
-        the last one before if there are none. No fact is given twice, and their names are stored.
+        What a model inferred and is asserted now, or inferred otherwise, is ended, and stored anew. The facts that are
+        new, and the moment: the last one before if there are none. No fact is given twice, and their names are stored.
         """
 
 

@@ -149,15 +149,17 @@ def remove(db: Database, facts: Sequence[Names3], source: str | None) -> Written
     return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
 
 
-def superseded(db: Database, facts: Triples, qualifiers: Qualifiers) -> list[tuple[int, int, int, int]]:
-    """What a model inferred and is asserted by some facts: the number and the fact."""
+def superseded(db: Database, facts: Triples, qualifiers: Qualifiers) -> tuple[list[int], Triples]:
+    """What a model inferred and some facts assert, or infer otherwise: the numbers of the rows, and the facts."""
     inferred = db.execute(
-        "SELECT id, head, relation, tail FROM fact WHERE inferred_by IS NOT NULL AND removed IS NULL"
+        f"SELECT id, head, relation, tail, {', '.join(QUALIFIERS)} FROM fact"
+        " WHERE inferred_by IS NOT NULL AND removed IS NULL ORDER BY id"
     ).fetchall()
-    if not inferred or "inferred_by" in qualifiers.columns:
-        return []
-    asserted = is_among(as_triples([fact for _, *fact in inferred]), facts)
-    return [row for row, is_asserted in zip(inferred, asserted.tolist(), strict=True) if is_asserted]
+    again = is_among(facts, as_triples([row[1:4] for row in inferred]))
+    given = zip(*qualifiers.select(again).lists(0, len(facts)), strict=True)
+    said = dict(zip(map(tuple, facts[again].tolist()), given, strict=True))
+    ended = [row for row in inferred if said.get(row[1:4], row[4:]) != row[4:]]
+    return [row[0] for row in ended], as_triples([row[1:4] for row in ended])
 
 
 def set_meta(db: Database, values: dict[str, str | None]) -> None:

@@ -7,7 +7,7 @@ from jaxtyping import Bool
 
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Qualifiers
-from hmem.graph.triples import Triples, as_triples, is_among
+from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.store.database import Database, Progress
 from hmem.knowledge.store.read import last_fact, last_moment, triples
 from hmem.knowledge.store.write import new_moment, superseded
@@ -26,12 +26,12 @@ def insert_facts(
     db: Database, facts: Triples, qualifiers: Qualifiers, source: str | None, progress: Progress | None
 ) -> tuple[Triples, int]:
     """Store the facts that are not there yet; see `Database.insert_facts`."""
-    gone = superseded(db, facts, qualifiers)
-    is_new = ~_is_stored(db, facts) | is_among(facts, as_triples([fact for _, *fact in gone]))
+    gone, anew = superseded(db, facts, qualifiers)
+    is_new = ~_is_stored(db, facts) | is_among(facts, anew)
     new, said = facts[is_new], qualifiers.select(is_new)
     if len(new):
         moment, first = new_moment(db, source), last_fact(db) + 1
-        db.executemany("UPDATE fact SET removed = ? WHERE id = ?", [(moment, number) for number, *_ in gone])
+        db.executemany("UPDATE fact SET removed = ? WHERE id = ?", zip(repeat(moment), gone, strict=False))
     else:
         moment = last_moment(db)
     columns = (*COLUMNS, *(name for name in QUALIFIERS if name in said.columns))

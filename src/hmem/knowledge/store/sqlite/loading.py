@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from hmem.graph.qualifiers import Qualifiers
-from hmem.graph.triples import Triples, as_triples, is_among
+from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.store.database import Database, Progress
 from hmem.knowledge.store.read import last_fact, last_moment, triples, triples_after
 from hmem.knowledge.store.schema import FACT_INDEXES
@@ -53,7 +53,7 @@ class _Rows:
 
     def insert_and_rebuild(self, source: str | None) -> tuple[Triples, int]:
         """Sorting finds the facts that are there already, and makes the indexes anew once all rows are in."""
-        ended = as_triples([fact for _, *fact in superseded(self.db, self.facts, self.qualifiers)])
+        _, ended = superseded(self.db, self.facts, self.qualifiers)
         new = self.select(~is_among(self.facts, triples(self.db)) | is_among(self.facts, ended))
         if not len(new.facts):
             return new.facts, last_moment(self.db)
@@ -67,8 +67,8 @@ class _Rows:
     def _insert(self, source: str | None) -> int:
         """Write all rows under a new moment, those that are there already left out."""
         moment, count = new_moment(self.db, source), len(self.facts)
-        ended = [(moment, number) for number, *_ in superseded(self.db, self.facts, self.qualifiers)]
-        self.db.executemany("UPDATE fact SET removed = ? WHERE id = ?", ended)
+        ended, _ = superseded(self.db, self.facts, self.qualifiers)
+        self.db.executemany("UPDATE fact SET removed = ? WHERE id = ?", zip(repeat(moment), ended, strict=False))
         for start in range(0, count, ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
             head, relation, tail = self.facts[some].T.tolist()
