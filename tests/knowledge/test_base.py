@@ -461,10 +461,16 @@ def test_what_comes_from_another_base_comes_with_its_labels_and_values(tmp_path:
         old.describe("Q1", label="wolf", aliases=["lobo"], kind="animal")
         old.describe("P1", of="relation", label="eats", inverse="is eaten by")
         old.set_value("Q1", "weight", 40, unit="kg")
+        old.set_value("Q2", "weight", 50)
+        old.remove("Q1", "P1", "Q2")
+        old.add("Q1", "P1", "Q3")
+        old.describe("Q2", label="deer")  # of which only a value is stored
+        old.describe("weight", of="property", label="mass")
     begin = tmp_path / "old.kb" if in_parts is None else None
     with KnowledgeBase.create(tmp_path / "new.kb", facts=begin) as new:
         if in_parts is not None:
             new.import_(tmp_path / "old.kb", in_parts=in_parts)
         assert new.describe("lobo") == Description(id="Q1", label="wolf", aliases=("lobo",), kind="animal")
         assert new.describe("eats", of="relation").inverse == "is eaten by"
-        assert [(row.text, row.unit) for row in new.values("wolf")] == [("40", "kg")]
+        assert [(row.text, row.unit) for row in new.values("wolf", "mass")] == [("40", "kg")]
+        assert [row.text for row in new.values("deer")] == ["50"]

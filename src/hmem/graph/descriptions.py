@@ -27,11 +27,11 @@ class Told(NamedTuple):
     values: list[Said]
 
     def parts(self, size: int) -> "Iterator[Told]":
-        """The same a little at a time: the descriptions, and then the values."""
-        for start in range(0, len(self.descriptions), size):
-            yield Told(self.descriptions[start : start + size], [])
+        """The same a little at a time: the values, and then the descriptions, also of what values alone name."""
         for start in range(0, len(self.values), size):
             yield Told([], self.values[start : start + size])
+        for start in range(0, len(self.descriptions), size):
+            yield Told(self.descriptions[start : start + size], [])
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.readers.read import read_table
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.registry import load_dataset
+from hmem.knowledge.store.describe import KINDS
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.places import Address, At, split_moment
 from hmem.knowledge.store.store import Store
@@ -67,7 +68,7 @@ def told_by(facts: object) -> Told:
     if not _is_base(place):
         return Told([], [])
     with Store.open(place, read_only=True) as store:
-        described = [*store.naming.every("entity"), *store.naming.every("relation")]
+        described = [each for kind in KINDS for each in store.naming.every(kind)]
         values = [(each.entity, each.property, each.as_value()) for each in store.values.listing(as_of=moment)]
     return Told(described, values)
 
