@@ -215,3 +215,16 @@ def test_tsv_holds_only_what_is_evidence(tmp_path: Path) -> None:
         assert export(store, tmp_path / "a.tsv", "tsv", overwrite=False) == 1
         assert (tmp_path / "a.tsv").read_text() == "a\tr\tb\n"
         assert export(store, tmp_path / "a.csv", "csv", overwrite=False) == 3
+
+
+@pytest.mark.parametrize("format", ["graphml", "neo4j", "nt"])
+def test_in_the_past_of_a_merge_each_has_its_own_values(tmp_path: Path, format: str) -> None:
+    with made(tmp_path) as store, made(tmp_path, "back.kb") as back:
+        store.add([("wolf", "eats", "deer"), ("lobo", "eats", "elk")])
+        store.values.set_all([("wolf", "legs", Value.of(4)), ("lobo", "legs", Value.of(3))])
+        before, moment = state(store)["values"], store.moment
+        store.merge("wolf", "lobo")
+        target = tmp_path / ("neo" if format == "neo4j" else f"a.{format}")
+        export(store, target, format, moment, overwrite=False)
+        back.add_table(read_table(target / "relationships.csv" if format == "neo4j" else target))
+        assert state(back)["values"] == before

@@ -51,13 +51,13 @@ def graphml(store: Store, as_of: datetime | int | None = None) -> Iterator[str]:
 
 
 def _nodes(store: Store, as_of: datetime | int | None, keys: dict[Sort, str]) -> Iterator[str]:
+    values = store.values.by_entity(as_of)
     for each in store.naming.entities(as_of):
         said = [("label", each.label), *(("alias", alias) for alias in each.aliases)]
         said += [("kind", each.kind), ("description", each.description)]
         data = "".join(_data(key, text) for key, text in said if text is not None)
-        if keys:
-            values = store.values.listing(each.id, as_of=as_of)
-            data += "".join(_data(keys[_sort(one.property, one.as_value())], one.text) for one in values)
+        own = values.get(each.id, ())
+        data += "".join(_data(keys[_sort(one.property, one.as_value())], one.text) for one in own)
         yield f"<node id={_attribute(each.id)}>{data}</node>\n"
 
 

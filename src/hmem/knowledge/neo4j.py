@@ -9,6 +9,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.readers.neo4j import BETWEEN, TYPES
@@ -20,7 +21,8 @@ _TYPES = {"confidence": "double", "probability": "double", "valid_from": "date",
 def nodes(store: Store, as_of: datetime | int | None = None) -> Iterator[str]:
     """The rows of entities; what they are called is that of now."""
     types: dict[str, str] = {}
-    for value in store.values.listing(as_of=as_of):
+    values = store.values.by_entity(as_of)
+    for value in chain.from_iterable(values.values()):
         kind = TYPES.get(value.datatype, "string")
         types[value.property] = kind if types.get(value.property, kind) == kind else "string"
     yield _row(
@@ -29,7 +31,7 @@ def nodes(store: Store, as_of: datetime | int | None = None) -> Iterator[str]:
     )
     for each in store.naming.entities(as_of):
         said: dict[str, list[str]] = {}
-        for value in store.values.listing(each.id, as_of=as_of) if types else ():
+        for value in values.get(each.id, ()):
             said.setdefault(value.property, []).append(value.text)
         own = [each.id, each.kind or "", each.label or "", BETWEEN.join(each.aliases), each.description or ""]
         yield _row([*own, *(BETWEEN.join(said.get(name, ())) for name in types)])

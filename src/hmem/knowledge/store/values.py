@@ -36,6 +36,13 @@ class Values:
         which, moment = self._connection.read(lambda db: (_which(db, entity, property), read.moment_of(db, as_of)))
         return self._pages(which, moment)
 
+    def by_entity(self, as_of: datetime | int | None = None) -> dict[str, list[StoredValue]]:
+        """All values, by the ids of what they are said of; those of each in the order in which they came."""
+        found: dict[str, list[StoredValue]] = {}
+        for each in self.listing(as_of=as_of):
+            found.setdefault(each.entity, []).append(each)
+        return found
+
     def history(
         self, entity: str | None = None, property: str | None = None, *, limit: int | None = None
     ) -> list[StoredValue]:
