@@ -1,12 +1,14 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from hmem.evaluation.metrics import MRR
+from hmem.graph.triples import Triples
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.drift import Drift, drift
 from hmem.knowledge.store.records import Names3
@@ -97,6 +99,23 @@ def test_the_models_own_figure_is_shown_beside(make_base: MakeBase, model_folder
     kb = make_base(None)
     kb.use_model(folder)
     assert drift(kb).validation_mrr == 0.25
+
+
+def test_what_is_written_meanwhile_is_left_for_the_next_look(
+    make_base: MakeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = make_base("recall")
+    with kb.session():  # brought up to date
+        read = kb.store.triples
+
+    def written_before(*given: Any, **named: Any) -> Triples:
+        monkeypatch.undo()
+        kb.add_many([("dire_wolf.n.01", "hypernym", "wolf.n.01"), ("new", "new", "new")])
+        return read(*given, **named)
+
+    monkeypatch.setattr(kb.store, "triples", written_before)
+    assert drift(kb).new_facts == 0
+    assert drift(kb).new_facts == 2
 
 
 def figures(**changed: object) -> Drift:

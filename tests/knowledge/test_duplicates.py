@@ -121,3 +121,15 @@ def test_merging_and_undoing_by_the_base(tmp_path: Path) -> None:
         assert [each.tail for each in kb.neighbors("c")] == ["b", "d"]
         assert kb.undo(done.moment).restored == 1
         assert [each.tail for each in kb.neighbors("c")] == ["d"]
+
+
+def test_what_comes_while_a_base_is_read_is_named_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = store.entity_names
+
+    def named_before(start: int = 0) -> list[str]:
+        found = names(start)
+        store.add([("Kelvingrvoe", "wrote", "heat"), ("Kelvingrove", "wrote", "heat")])
+        return found
+
+    monkeypatch.setattr(store, "entity_names", named_before)
+    Finder(store).best(5)

@@ -105,17 +105,18 @@ class Drift:
 def drift(kb: KnowledgeBase, sample: int = SAMPLE) -> Drift:
     """Compare the facts of now with those at the moment the model was trained."""
     with kb.session() as session:
-        live = session.live
-        changes = kb.store.changes_since(session.model_link.trained_until, 0, 0, evidence=live.evidence)
-        usable, facts = _askable(session, changes.added), kb.store.triples(evidence=live.evidence)
+        live, moments = session.live, (session.model_link.trained_until, session.live.moment)
+        before, facts = (kb.store.triples(moment, evidence=live.evidence) for moment in moments)
+        is_new = ~is_among(facts, before)
+        usable = _askable(session, facts[is_new])
         recent = usable[len(usable) - min(sample, len(usable)) :]
-        older = _sample(_askable(session, facts[~is_among(facts, changes.added)]), sample)
+        older = _sample(_askable(session, facts[~is_new]), sample)
         untrained = live.relations.of_store[facts[:, 1]] >= live.num_relations
         names = sorted({int(relation) for relation in live.relations.of_store[facts[untrained, 1]]})
         return Drift(
             facts=len(facts),
-            new_facts=len(changes.added),
-            gone_facts=len(changes.removed),
+            new_facts=int(is_new.sum()),
+            gone_facts=len(before) - int((~is_new).sum()),
             new_entities=len(live.unseen()),
             new_relations=tuple(live.relations.names[relation] for relation in names),
             unusable_facts=int(untrained.sum()),

@@ -69,14 +69,15 @@ class Finder:
     """Everything that is known of the entities of a store, to compare them."""
 
     def __init__(self, store: Store) -> None:
-        self.entities, self.relations, facts = (
+        facts, rows = store.triples(evidence=Evidence()), store.values.columns()
+        # Behind what they name: others may be writing.
+        self.entities, self.relations, self.properties = (
             store.entity_names(),
             store.relation_names(),
-            store.triples(evidence=Evidence()),
+            store.values.names(),
         )
         self.said = store.naming.changed_since("entity", 0)
         self.labels = store.naming.labels(relations=self.relations)
-        rows, self.properties = store.values.columns(), store.values.names()
         texts: dict[tuple[str, str, str | None], int] = {}
         numbered = [(row[0], row[1], texts.setdefault((row[2], row[3], row[4]), len(texts))) for row in rows]
         self.texts = [text for text, _, _ in texts]
