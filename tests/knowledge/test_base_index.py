@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hmem.errors import DataError
 from hmem.graph.names import Vocabulary
 from hmem.knowledge import base_index, live_graph
 from hmem.knowledge.base import KnowledgeBase
@@ -205,6 +206,9 @@ def test_a_full_disk_is_no_reason_not_to_answer(
 def test_overwriting_a_base_removes_its_index(kb: KnowledgeBase, model: Path, tmp_path: Path) -> None:
     folder = kb.index()
     kb.close()
+    with pytest.raises(DataError):
+        KnowledgeBase.create(tmp_path / "zoo.kb", facts=[("a", "r", "\0")], overwrite=True)
+    assert folder.exists()  # the base is as it was
     base_of(tmp_path / "zoo.kb", model, FACTS).close()
     assert not folder.exists()
 

@@ -89,8 +89,6 @@ class KnowledgeBase(Contents):
         folder = None if model is None else model_folder(model)
         if folder is not None:
             load(folder)  # says what is wrong with a folder that cannot be used
-        if overwrite:
-            remove_index(place_of(path))
         with Store.building(path, overwrite=overwrite) as store:
             if table is not None:
                 store.add_table(table, source=source, values=values, besides=told_by(facts))
@@ -98,6 +96,8 @@ class KnowledgeBase(Contents):
                 store.naming.describe_all(told.descriptions, values=told.values, source=source)
             if folder is not None:
                 attach(store, folder)
+        if overwrite:
+            remove_index(place_of(path))  # that of the old base
         base = cls.open(path, device=device)
         keep_index(base.store)
         return base
