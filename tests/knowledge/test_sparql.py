@@ -243,3 +243,10 @@ def test_a_system_that_cannot_end_a_query_is_refused(path: Path, monkeypatch: py
     monkeypatch.delattr("os.fork")
     with pytest.raises(ConfigError, match="SPARQL needs a system that can end a query"):
         Sparql(path)
+
+
+def test_a_closed_base_answers_no_query(path: Path) -> None:
+    kb = KnowledgeBase.open(path)
+    kb.close()
+    with pytest.raises(StoreError, match="is closed; open it again"):
+        kb.sparql("ASK {}")

@@ -42,8 +42,9 @@ class Contents:
 
     def close(self) -> None:
         self.store.close()
-        if self._sparql is not None:
-            self._sparql.close()
+        with self._querying:
+            if self._sparql is not None:
+                self._sparql.close()
 
     @property
     def path(self) -> Place:
@@ -232,6 +233,7 @@ class Contents:
         Names are IRIs by `hmem.graph.rdf_terms`; needs the extra `rdf`. One that takes more than `seconds` is ended.
         """
         with self._querying:
+            _ = self.store.moment  # a StoreError once it is closed
             self._sparql = self._sparql or Sparql(self.path)
         return self._sparql.query(query, seconds=seconds, limit=limit)
 
