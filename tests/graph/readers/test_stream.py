@@ -53,7 +53,9 @@ def test_it_reads_what_is_read_whole(
 def test_what_does_not_fit_a_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "facts.tsv"
     path.write_text("a\tr\tb\n")
-    assert streamed(path, iris="short") == whole(path, iris="short") == "iris='short' has no meaning for tsv; leave it out"
+    assert (
+        streamed(path, iris="short") == whole(path, iris="short") == "iris='short' has no meaning for tsv; leave it out"
+    )
 
 
 def test_a_doubt_late_in_the_file_costs_no_row(tmp_path: Path) -> None:
