@@ -51,6 +51,11 @@ def test_answers_about_a_newcomer_are_as_likely_as_it_says(tmp_path: Path, monke
         assert 0.77 not in {each.probability for each in kb.predict("worker 0 of team 0", "can")}
 
 
+def test_no_other_answer_is_likelier_than_the_first() -> None:
+    judged = Judged(*(Steps(starts=np.zeros(1), values=np.full(1, each)) for each in (0.33, 0.5)))
+    assert judged(np.array([-0.7, -0.7]), np.array([True, False])).tolist() == [0.33, 0.33]
+
+
 def test_who_has_as_much_as_others_is_none(tmp_path: Path) -> None:
     with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
         kb.add_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][:7]])

@@ -84,7 +84,7 @@ def test_a_base_keeps_it_for_other_processes(tmp_path: Path, monkeypatch: pytest
         "[" * 9_999,
         "[]",
         note.replace('"found":{', '"found":5,"was":{'),
-        note.replace('"form":4', '"form":0'),
+        note.replace(f'"form":{self_calibration.FORM}', '"form":0'),
         note.replace('"weights":[', '"weights":[NaN,'),
     )
     for other in wrong:

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 STEPS = 30  # of Newton's method
+HALVES = 30  # of a step, until it makes the loss less
 
 
 def drawn_to(
@@ -49,11 +50,23 @@ def _newton(
     matrix, usual = matrix * used, usual * used
     beta = usual
     weights = weights * (len(weights) / weights.sum())
+
+    def lost(beta: Float[np.ndarray, " 4"]) -> float:
+        total = matrix @ beta
+        loss: float = (weights * (np.logaddexp(0, total) - is_true * total)).sum() + penalty @ (beta - usual) ** 2 / 2
+        return loss
+
+    loss = lost(beta)
     for _ in range(STEPS):
         p = logistic(matrix @ beta)
         gradient = matrix.T @ (weights * (is_true - p)) - penalty * (beta - usual)
-        curvature = (matrix * (weights * np.maximum(p * (1 - p), 1e-9))[:, None]).T @ matrix + np.diag(penalty)
+        curvature = (matrix * (weights * p * (1 - p))[:, None]).T @ matrix + np.diag(penalty)
         step = np.linalg.solve(curvature + 1e-9 * np.eye(4), gradient)
-        beta = beta + step * min(1.0, 3.0 / max(1e-9, float(np.abs(step).max())))
+        for shrunk in 0.5 ** np.arange(HALVES):  # where nearly all is certain, a whole step goes far beyond
+            if (after := lost(beta + shrunk * step)) < loss:
+                break
+        else:
+            break
+        beta, loss = beta + shrunk * step, after
     chosen: Float[np.ndarray, " 4"] = beta * used
     return chosen

@@ -65,7 +65,8 @@ class Judged(NamedTuple):
     others: Steps
 
     def __call__(self, log_p: Float[np.ndarray, " n"], leads: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        found: Float[np.ndarray, " n"] = np.where(leads, self.first(log_p), self.others(log_p))
+        first = self.first(log_p)
+        found: Float[np.ndarray, " n"] = np.where(leads, first, np.minimum(first, self.others(log_p)))
         return found
 
 

@@ -48,7 +48,7 @@ MOST, LEAST = 600, 100  # questions
 WEIGHED = 400  # of these questions, by which the network and counting are weighed
 GROWN = 1.5  # times as many facts as when it was last done, or as few
 KEY = "calibration"  # of the note in which a base keeps it
-FORM = 4  # of the note; another number when the same facts would give another calibration
+FORM = 5  # of the note; another number when the same facts would give another calibration
 
 
 class LeftOut(NamedTuple):
