@@ -1,5 +1,7 @@
 """How true are the percentages of best answers, for the model that comes with hmem on graphs it has not seen?
 
+With --train it is a model that is trained on the base itself for some minutes.
+
 Hides a tenth of the facts of each graph, such that every entity keeps one, and makes a knowledge base of the others.
 With --given its own test facts are hidden instead, which may be others than chance would hide: percentages promise
 nothing of these. Then asks for the best answer that is not stored
@@ -15,6 +17,7 @@ of 100 cases, by the questions asked: what the base itself happened to leave out
 lie apart on average, over five bins of equal mass; with n questions chance alone makes that about 1/√n.
 
     python benchmarks/calibration.py [DATA ...] [--given] [--questions 600] [--seeds 3] [--first 0] [--json PATH]
+    python benchmarks/calibration.py [DATA ...] --train any-graph [--minutes 1]
 
 DATA are datasets, folders or files of facts, or generated-N for the N-th of `hmem.graph.generated`.
 """
@@ -23,6 +26,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +38,7 @@ from hmem.graph.dataset import Dataset, spare_rows
 from hmem.graph.generated import generated
 from hmem.graph.triples import Triples
 from hmem.knowledge.results import Direction, Question
+from hmem.knowledge.retraining import Retraining
 from hmem.knowledge.session import Session, whole
 from hmem.reproduction.results import append_line
 
@@ -51,10 +56,15 @@ class Asked(NamedTuple):
     direction: Direction
 
 
+class Training(NamedTuple):
+    preset: str
+    minutes: float
+
+
 class Measured(NamedTuple):
     """What was said of the best answers to questions of each kind, and whether they are true."""
 
-    seconds: float  # to calibrate
+    seconds: float  # to train, or to calibrate
     found: dict[str, tuple[np.ndarray, np.ndarray]]
 
 
@@ -62,6 +72,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="*", default=["wordnet-mini"])
     parser.add_argument("--given", action="store_true", help="hide the test facts of the dataset")
+    parser.add_argument("--train", metavar="PRESET", help="train a model on the stored facts, and ask that")
+    parser.add_argument("--minutes", type=float, default=1.0, help="of training")
     parser.add_argument("--questions", type=int, default=600, help="of each kind, each time")
     parser.add_argument("--seeds", type=int, default=3, help="how many times facts are hidden; once with --given")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
@@ -72,14 +84,16 @@ def main() -> None:
         dataset = generated(int(data[10:])) if data.startswith("generated-") else hmem.load_dataset(data)
         hidden = "test facts" if given.given else "a tenth"
         seeds = [None] if given.given else list(range(given.first, given.first + given.seeds))
-        asked = [measured(dataset, given.questions, seed) for seed in seeds]
+        trained = None if given.train is None else Training(given.train, given.minutes)
+        asked = [measured(dataset, given.questions, seed, trained) for seed in seeds]
         seconds = [round(each.seconds, 1) for each in asked]
         for kind in KINDS:
             said, is_true = (np.concatenate(parts) for parts in zip(*(each.found[kind] for each in asked), strict=True))
             if not len(said):
                 continue
             found = judged(said, is_true)
-            about = {"question": "calibration", "dataset": dataset.name, "model": "base", "hidden": hidden}
+            model = {"model": "base"} if trained is None else {"model": trained.preset, "minutes": trained.minutes}
+            about = {"question": "calibration", "dataset": dataset.name, **model, "hidden": hidden}
             line = {**about, "kind": kind, "seeds": seeds, **found, "seconds_to_calibrate": seconds}
             low, high = (100 * each for each in found["interval"])
             shown = f"{found['number']:7,d} {found['said']:6.3f} {found['true']:6.3f}  {low:+5.1f}…{high:+5.1f}"
@@ -110,7 +124,7 @@ def hide(dataset: Dataset, seed: int | None) -> tuple[Triples, Triples]:
     return facts[rows], np.delete(facts, rows, axis=0)
 
 
-def measured(dataset: Dataset, most: int, seed: int | None = 0) -> Measured:
+def measured(dataset: Dataset, most: int, seed: int | None = 0, training: Training | None = None) -> Measured:
     """What is said and what is true, for each kind of question."""
     hidden, stored = hide(dataset, seed)
     with_facts = np.unique(stored[:, [0, 2]])
@@ -127,12 +141,13 @@ def measured(dataset: Dataset, most: int, seed: int | None = 0) -> Measured:
     }
     names = [(entities[head], relations[relation], entities[tail]) for head, relation, tail in stored.tolist()]
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        hmem.KnowledgeBase.create(f"{folder}/all.kb", facts=names) as kb,
-        kb.session() as session,
-    ):
-        started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        path, started = Path(folder) / "all.kb", time.perf_counter()
+        hmem.KnowledgeBase.create(path, facts=names).close()
+        if training is not None:
+            minutes = {"training": {"minutes": training.minutes}}
+            Retraining.of(path, Path(folder) / "model").train(Path(folder) / "model", training.preset, settings=minutes)
+        session = opened.enter_context(opened.enter_context(hmem.KnowledgeBase.open(path)).session())
         assert session.probabilities.calibration is not None, "too few facts"
         seconds = time.perf_counter() - started
         for kind, (asked, which) in kinds.items():
