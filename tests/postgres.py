@@ -26,7 +26,8 @@ numbers = itertools.count()
 class Postgres:
     """A server. With `is_durable` it waits for the disk, as one does that keeps what matters."""
 
-    def __init__(self, *, is_durable: bool = False, host: str = "") -> None:
+    def __init__(self, *, is_durable: bool = False, host: str = "", port: int = PORT) -> None:
+        self.port = port
         self.folder = Path(tempfile.mkdtemp(prefix="hmem-pg-"))
         self._settings = (*(() if is_durable else HASTY), *SMALL, f"listen_addresses={host}")
         self._as_user = _as_user(self.folder)
@@ -38,10 +39,21 @@ class Postgres:
 
     def start(self) -> None:
         settings = [word for setting in self._settings for word in ("-c", setting)]
-        command = [_program("postgres"), "-D", str(self._data), "-k", str(self.folder), "-p", str(PORT), *settings]
+        command = [_program("postgres"), "-D", str(self._data), "-k", str(self.folder), "-p", str(self.port), *settings]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen([*self._as_user, *command], stdout=log, stderr=log)
-        ready = [_program("pg_isready"), "-q", "-h", str(self.folder), "-p", str(PORT), "-U", "hmem", "-d", "postgres"]
+        ready = [
+            _program("pg_isready"),
+            "-q",
+            "-h",
+            str(self.folder),
+            "-p",
+            str(self.port),
+            "-U",
+            "hmem",
+            "-d",
+            "postgres",
+        ]
         until = time.monotonic() + 60
         while subprocess.run(ready).returncode:
             if self._process.poll() is not None or time.monotonic() > until:
@@ -66,7 +78,7 @@ class Postgres:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def address(self, schema: str, user: str = "hmem") -> str:
-        return f"postgresql://{user}@/postgres?host={self.folder}&port={PORT}&schema={schema}"
+        return f"postgresql://{user}@/postgres?host={self.folder}&port={self.port}&schema={schema}"
 
     def new_address(self) -> str:
         """That of a base that is not there yet."""

@@ -9,9 +9,10 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from hmem.errors import ConfigError, Place
 
-SCHEME = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://")
+SCHEME = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://", re.IGNORECASE)
 SCHEMA = "hmem"  # of the base in a database whose address names none
-SECRETS = ("password", "sslpassword")  # what an address may say that no message shows
+SECRET = re.compile(r"pas|pwd|secret|scram", re.IGNORECASE)  # in the name of an option that no message shows
+CREDENTIALS = re.compile(r"\w\w+:\S*:\S*@|.*\bpassword\s*=", re.IGNORECASE)  # of what is no address, and no path either
 NO_ADDRESS = (
     "expected an address such as postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME, with special characters as %XX"
 )
@@ -37,13 +38,18 @@ class Address:
             parts = urlsplit(SCHEME.sub("postgresql://", text, count=1))
         except ValueError:
             raise ConfigError(NO_ADDRESS) from None
+        odd = (
+            "@" in parts.netloc.rpartition("@")[0] + parts.path
+            or parts.fragment
+            or re.search("%(?![0-9a-fA-F]{2})", text)
+        )
+        if odd or any("=" not in each or "@" in each.partition("=")[0] for each in parts.query.split("&") if each):
+            raise ConfigError(NO_ADDRESS)  # it may be of a password: nothing of it is shown
         options = parse_qsl(parts.query, keep_blank_values=True)
         schema = dict(options).get("schema", SCHEMA)
         others = [(key, value) for key, value in options if key != "schema"]
         address = cls(_joined(parts.netloc, parts.path, others), schema)
         size = len(schema.encode())
-        if parts.fragment:  # of a password, perhaps: nothing of it is shown
-            raise ConfigError(NO_ADDRESS)
         if not schema or "\0" in schema or size > LONGEST or schema.startswith("pg_"):
             expected = f"?schema= with a name of 1 to {LONGEST} bytes that does not begin with pg_"
             raise ConfigError(f"{address} names no schema that can be there; expected {expected}")
@@ -68,7 +74,7 @@ class Address:
     def __str__(self) -> str:
         parts = urlsplit(self.conninfo)
         login, at, host = parts.netloc.rpartition("@")
-        options = [(key, value) for key, value in parse_qsl(parts.query) if key not in SECRETS]
+        options = [(key, value) for key, value in parse_qsl(parts.query) if not SECRET.search(key)]
         if self.schema != SCHEMA:
             options.append(("schema", self.schema))
         return _joined(login.partition(":")[0] + at + host, parts.path, options)
@@ -77,7 +83,11 @@ class Address:
 def place_of(given: At) -> Place:
     """The place that a user gives: an address, or else a path."""
     if isinstance(given, str):
-        return Address.parse(given) if SCHEME.match(given) else Path(given)
+        if SCHEME.match(given):
+            return Address.parse(given)
+        if CREDENTIALS.match(given):
+            raise ConfigError(NO_ADDRESS)
+        return Path(given)
     return Path(given) if isinstance(given, os.PathLike) else given
 
 

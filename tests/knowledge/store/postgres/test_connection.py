@@ -5,18 +5,22 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from hmem.errors import ConfigError, StoreError, UnknownNameError
 from hmem.knowledge.store import schema
 from hmem.knowledge.store.database import Database
+from hmem.knowledge.store.places import Address
 from hmem.knowledge.store.postgres import connection, create, errors, listening, server
 from hmem.knowledge.store.postgres.connection import PostgresConnection
 from hmem.knowledge.store.postgres.schema import in_words_of_postgres
 from hmem.knowledge.store.store import Store
+from hmem.serve.sockets import bind
 from tests.knowledge.stores import DOG, PAW, WOLF, by_name, finish, start
-from tests.postgres import postgres
+from tests.pooler import pooled
+from tests.postgres import Postgres, postgres, refuse_without
 
 
 @pytest.fixture
@@ -115,11 +119,75 @@ def test_what_cannot_be_opened_is_said_in_one_line_without_the_password(url: str
     assert "\n" not in said
 
 
-def test_a_password_that_is_no_part_of_the_address_is_not_shown_either() -> None:
-    for wrong in ("postgresql://me:sec#ret@host/zoo", "postgresql://me:sec[ret@host/zoo"):
-        with pytest.raises(ConfigError, match="expected an address such as") as caught:
-            Store.open(wrong)
-        assert "sec" not in str(caught.value)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "postgresql://me:sec#ret@host/zoo",
+        "postgresql://me:sec[ret@host/zoo",
+        "postgresql://me:sec/ret@host/zoo",
+        "postgresql://me:sec?ret@host/zoo",
+        "postgresql://me:x@sec@host/zoo",
+        "postgresql://me:sec%@host/zoo",
+        "postgresql:me:sec@host/zoo",
+        "mysql://me:sec@host/zoo",
+        "host=127.0.0.1 user=me password=sec",
+    ],
+)
+def test_a_password_that_is_no_part_of_the_address_is_not_shown_either(wrong: str) -> None:
+    with pytest.raises(ConfigError, match="expected an address such as") as caught:
+        Store.open(wrong)
+    assert "sec" not in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["password", "PASSWORD", "pasword", "sslpassword", "scram_client_key"])
+def test_no_option_that_may_be_a_secret_is_shown(option: str) -> None:
+    shown = str(Address.parse(f"POSTGRES://me@host/zoo?{option}=sec&sslmode=require"))
+    assert shown == "postgresql://me@host/zoo?sslmode=require"
+
+
+@pytest.mark.parametrize("name", ["it's", 'a"b', "q?x", "p%s", "ifnull(", "A.B c", "\N{WOLF FACE}", "b\\s", "x" * 63])
+def test_a_schema_may_have_any_name(name: str) -> None:
+    address = postgres().address(quote(name, safe=""))
+    for overwrite in (False, True):
+        with Store.create(address, overwrite=overwrite) as store:
+            store.add([WOLF])
+            assert store.compact()[0] > 0
+            assert store.version
+            assert store.check() == []
+    with Store.open(address) as store:
+        assert by_name(store) == [WOLF]
+
+
+def test_what_is_usual_in_a_database_changes_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its isolation of transactions, nor how it rounds, nor how the user's programs write text."""
+    on_the_side(
+        address,
+        "CREATE DATABASE odd",
+        "ALTER DATABASE odd SET default_transaction_isolation = 'serializable'",
+        "ALTER DATABASE odd SET extra_float_digits = 0",
+    )
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    address = address.replace("/postgres?", "/odd?")
+    Store.create(address).close()
+
+    def write(writer: int) -> None:
+        with Store.open(address) as store:
+            for number in range(10):
+                store.add([(f"\N{WOLF FACE} {writer}", "r", f"{number}")], confidence=0.1 + 0.2)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, range(3)))
+    with Store.open(address) as store:
+        assert {fact.confidence for fact in store.listing()} == {0.1 + 0.2}
+        assert (store.moment, store.check()) == (30, [])
+
+
+def test_a_limit_on_the_time_of_a_statement_is_named(address: str) -> None:
+    limited = address.replace("&schema=", "&options=-c%20statement_timeout%3D50&schema=")
+    Store.create(address).close()
+    told = pytest.raises(StoreError, match=r"in the time that its server allows .*; raise statement_timeout")
+    with Store.open(address) as store, Store.open(limited) as other, store._connection.writing(), told:
+        other.add([WOLF])
 
 
 def test_without_the_package_it_says_how_to_get_it(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +283,9 @@ def test_a_connection_that_is_lost_in_the_middle(store: Store, address: str) -> 
     assert store._connection.read(losing(lambda db: db.execute("SELECT count(*) FROM meta").fetchone()[0])) == 1
 
 
-def lose_at_commit(store: Store, patch: pytest.MonkeyPatch, *, is_carried_out: bool) -> None:
+def lose_at_commit(
+    store: Store, patch: pytest.MonkeyPatch, *, is_carried_out: bool, then: Callable[[], object] = lambda: None
+) -> None:
     """Let the connection be lost while the next commit is on its way: before the server has it, or after."""
     own = raw(store)
     execute = own.execute
@@ -226,6 +296,7 @@ def lose_at_commit(store: Store, patch: pytest.MonkeyPatch, *, is_carried_out: b
         if is_carried_out:
             execute(sql)
         own.close()
+        then()
         raise pytest.importorskip("psycopg").OperationalError("the connection was lost")
 
     patch.setattr(own, "execute", lost)
@@ -247,6 +318,56 @@ def test_a_write_whose_end_is_not_known_is_carried_out_once(
             assert store.undo(1).removed == 3
     assert store.moment == 2
     assert store.check() == []
+
+
+def test_a_pooler_may_lend_another_connection_for_each_transaction() -> None:
+    """Statements that one connection has prepared are unknown to the next, or known by a name that is taken."""
+    refuse_without()
+    with bind("127.0.0.1", 0) as free:
+        port: int = free.getsockname()[1]
+    pg = Postgres(host="127.0.0.1", port=port)
+    try:
+        with pooled(port) as own:
+            address = f"postgresql://hmem@127.0.0.1:{own}/postgres?sslmode=disable&gssencmode=disable"
+            Store.create(address).close()
+
+            def write(writer: int) -> None:
+                with Store.open(address) as store:
+                    for number in range(15):
+                        fact = (f"{writer}", "r", f"{number}")
+                        store.add([fact])
+                        assert store.contains(*fact)
+
+            with ThreadPoolExecutor(3) as pool:
+                list(pool.map(write, range(3)))
+            with Store.open(address) as store:
+                assert (store.moment, store.check()) == (45, [])
+    finally:
+        pg.remove()
+
+
+def test_the_write_of_another_is_not_taken_for_a_lost_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where the clock is so far behind that both have the same number and the same time."""
+    store.add([PAW])
+    monkeypatch.setattr("time.time_ns", lambda: 0)
+    with Store.open(store.path) as other:
+        lose_at_commit(store, monkeypatch, is_carried_out=False, then=lambda: other.add([DOG]))
+        store.add([WOLF])
+    assert by_name(store) == [PAW, DOG, WOLF]
+
+
+def test_a_base_that_was_replaced_is_not_mixed_up_with_the_new_one(store: Store, address: str) -> None:
+    store.add([WOLF])
+    on_the_side(address, f"DROP SCHEMA {address.partition('&schema=')[2]} CASCADE")
+    with pytest.raises(StoreError, match="is not a knowledge base of hmem, or is one no longer"):
+        store.triples()
+    with Store.create(address) as new:
+        new.add([DOG])
+    for use in (store.triples, lambda: store.moment, lambda: store.version, lambda: store.add([PAW])):
+        with pytest.raises(StoreError, match="was replaced while it was open"):
+            use()
+    with Store.open(address) as new:
+        assert by_name(new) == [DOG]
 
 
 def test_if_nobody_can_tell_it_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ numbered as they come. A connection belongs to one store, whose threads take tur
 
 A read whose connection is lost is done again. So is a write that cannot have been carried out. One whose connection
 was lost while it was committed may have been, and that is found out: every write that changes something makes a moment,
-whose number and time no other write has. It is looked for under the lock of the next attempt, for which the lost one
-has to have ended.
+which is looked for under the lock of the next attempt, for which the lost one has to have ended. Another write may have
+made one of that number since, and of that time too where clocks are behind, but not in that transaction.
 """
 
 import os
@@ -21,7 +21,13 @@ from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.places import Address
 from hmem.knowledge.store.postgres import integrity as own_integrity
 from hmem.knowledge.store.postgres.database import PostgresDatabase
-from hmem.knowledge.store.postgres.errors import LostError, explained, explained_damage, import_psycopg
+from hmem.knowledge.store.postgres.errors import (
+    LostError,
+    PreparedError,
+    explained,
+    explained_damage,
+    import_psycopg,
+)
 from hmem.knowledge.store.postgres.listening import listen
 from hmem.knowledge.store.postgres.migrate import migrate, own_table
 from hmem.knowledge.store.postgres.schema import LOCK
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 60.0  # how long a write waits for that of another process, which may be an import of millions
 ATTEMPTS = 3  # at what a lost connection has ended
-Mark = tuple[int, int]  # the number of a moment, and its time
+Mark = tuple[int, int, str]  # the number of a moment, its time, and the number of the transaction that made it
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -134,8 +140,8 @@ class PostgresConnection(Connection):
             with self._translated():
                 wait = f"SET LOCAL lock_timeout = {round(BUSY_SECONDS * 1000)}"
                 lock = f"SELECT pg_advisory_xact_lock({LOCK + self._table})"
-                last = "SELECT coalesce(max(id), 0) FROM moment"
-                raw, before = self._begin("BEGIN", wait, *self._server.durable, lock, last)
+                begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+                raw, before = self._begin(begin, wait, *self._server.durable, lock)
                 with self._transaction(raw) as database:
                     yield database
                     mark = _mark(database, self._table, before)
@@ -158,15 +164,20 @@ class PostgresConnection(Connection):
             self._database = None
             self.close()
 
-    def _begin(self, begin: str, *statements: str) -> "tuple[psycopg.Connection[Any], Any]":
-        """A transaction begun in the base's schema, on a new connection if need be; and what the last one finds."""
+    def _begin(self, begin: str, *statements: str) -> "tuple[psycopg.Connection[Any], int]":
+        """A transaction begun in the base's schema, on a new connection if need be; and the last moment."""
+        own = "SELECT tableoid::bigint, (SELECT coalesce(max(id), 0) FROM moment) FROM base"
         for is_new in (False, True):
             raw = self._open()
             try:
-                found = raw.execute("; ".join([begin, self._server.path, *statements]), prepare=False)
+                found = raw.execute("; ".join([begin, self._server.path, *statements, own]), prepare=False)
                 while found.nextset():
                     pass
-                return raw, found.fetchone()[0] if found.description else None  # type: ignore[index]
+                table, last = found.fetchone()  # type: ignore[misc]
+                if table != self._table:
+                    raw.execute("ROLLBACK")
+                    raise self._replaced()
+                return raw, last
             except self._server.psycopg.Error:
                 if not raw.closed:  # the transaction has begun, and the rest of it failed
                     raw.execute("ROLLBACK")
@@ -209,9 +220,12 @@ class PostgresConnection(Connection):
             raw = self._server.connect_patiently() if self._raw is not None else self._server.connect()
             if own_table(raw, self.path) != self._table:
                 raw.close()
-                raise StoreError("{path} was replaced while it was open; open it anew", path=self.path)
+                raise self._replaced()
             self._raw = raw
         return self._raw
+
+    def _replaced(self) -> StoreError:
+        return StoreError("{path} was replaced while it was open; open it anew", path=self.path)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -220,6 +234,10 @@ class PostgresConnection(Connection):
                 yield
         except StoreError as error:
             raw = self._raw
+            if isinstance(error, PreparedError):
+                self._server.prepares = False
+                if raw is not None:
+                    raw.close()
             if isinstance(error, LostError) or raw is None or not raw.closed:
                 raise
             raise LostError(error.problem, path=self.path, hint=error.hint) from error
@@ -234,22 +252,30 @@ class PostgresConnection(Connection):
     # What is asked without a transaction
 
     def moment(self) -> int:
-        return int(self._ask(f"SELECT coalesce(max(id), 0) FROM {self._server.schema}.moment")[0])
+        return int(self._look("coalesce(max(id), 0)")[0])
 
     def version(self) -> int:
         """Counted up when the last moment or a note is another than at the last look."""
         notes = f"SELECT md5(string_agg(key || '=' || value, ';' ORDER BY key)) FROM {self._server.schema}.meta"
-        seen = self._ask(f"SELECT coalesce(max(id), 0), ({notes}) FROM {self._server.schema}.moment")
+        seen = self._look(f"coalesce(max(id), 0), ({notes})")
         with self._lock:
             if seen != self._seen:
                 self._seen, self._version = seen, self._version + 1
             return self._version
 
+    def _look(self, what: str) -> tuple[Any, ...]:
+        """Something of all moments, if they are those of this base."""
+        own = f"SELECT tableoid::bigint FROM {self._server.schema}.base"
+        *found, table = self._ask(f"SELECT {what}, ({own}) FROM {self._server.schema}.moment")
+        if table != self._table:
+            raise self._replaced()
+        return tuple(found)
+
     def size(self) -> int:
-        tables = (
-            f"SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = '{self._server.schema}'::regnamespace"
-        )
-        return int(self._ask(f"SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM ({tables}) AS own")[0])
+        within = "(SELECT oid FROM pg_namespace WHERE nspname = %s)"
+        tables = f"SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = {within}"
+        total = f"SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM ({tables}) AS own"
+        return int(self._ask(total, (self.path.schema,))[0])
 
     def check(self) -> list[str]:
         with self._lock, self._translated():
@@ -269,12 +295,12 @@ class PostgresConnection(Connection):
     def when_written(self, tell: Callable[[], object]) -> Callable[[], None]:
         return listen(self._server, str(self._table), tell)
 
-    def _ask(self, sql: str) -> tuple[Any, ...]:
+    def _ask(self, sql: str, values: tuple[str, ...] | None = None) -> tuple[Any, ...]:
         """The one row that a statement finds, which is a transaction of its own, or part of the one that is open."""
         for left in reversed(range(ATTEMPTS)):
             try:
                 with self._lock, self._translated():
-                    row: tuple[Any, ...] | None = self._open().execute(sql).fetchone()
+                    row: tuple[Any, ...] | None = self._open().execute(sql, values).fetchone()
                     assert row is not None
                     return row
             except LostError:
@@ -296,10 +322,11 @@ def translated(address: Address) -> Iterator[None]:
 def _mark(db: Database, table: int, before: int) -> Mark | None:
     """The moment that this write has made, if it has made one; and whoever listens is told when it is committed."""
     told = f"(SELECT pg_notify('hmem', '{table}')) AS told"
-    last = f"SELECT id, at FROM {told} LEFT JOIN moment ON id > ? ORDER BY id DESC LIMIT 1"
-    number, at = db.execute(last, (before,)).fetchone()
-    return None if number is None else (number, at)
+    last = f"SELECT id, at, moment.xmin::text FROM {told} LEFT JOIN moment ON id > ? ORDER BY id DESC LIMIT 1"
+    number, at, made_in = db.execute(last, (before,)).fetchone()
+    return None if number is None else (number, at, made_in)
 
 
 def _is_there(db: Database, mark: Mark) -> bool:
-    return db.execute("SELECT 1 FROM moment WHERE id = ? AND at = ?", mark).fetchone() is not None
+    asked = "SELECT 1 FROM moment WHERE id = ? AND at = ? AND xmin::text = ?"
+    return db.execute(asked, mark).fetchone() is not None

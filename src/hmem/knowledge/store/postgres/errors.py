@@ -13,6 +13,7 @@ STARTING = (
     "recovery",
     "not yet accepting",
     "too many",
+    "connection slots",
 )  # said by a server that lets us in later
 
 
@@ -26,11 +27,15 @@ def import_psycopg() -> Any:
 
 
 class LostError(StoreError):
-    """The connection ended, or there is none."""
+    """The connection ended, or there is none; or the server asks to begin the transaction anew."""
 
-    def __init__(self, problem: str, *, mark: tuple[int, int] | None = None, **fields: Any) -> None:
+    def __init__(self, problem: str, *, mark: tuple[int, int, str] | None = None, **fields: Any) -> None:
         super().__init__(problem, **fields)
         self.mark = mark  # the moment that it was about to commit
+
+
+class PreparedError(StoreError):
+    """A prepared statement is not there, or there already: the connection is another than the one that prepared it."""
 
 
 def is_refused(error: StoreError) -> bool:
@@ -52,6 +57,11 @@ def explained(error: Any, address: Address, waited: float) -> StoreError:
         case "42501":
             reason = f"may not be used like that by this user ({said})"
             hint = "have the owner of the database GRANT it, or only read it"
+        case "57014":
+            reason = f"did not answer in the time that its server allows ({said})"
+            hint = "raise statement_timeout, such as with ALTER ROLE ... SET statement_timeout"
+        case "26000" | "42P05":
+            return PreparedError(f"{{path}} lent another connection ({said})", path=address)
         case "25006":
             reason, hint = "cannot be written: the database is read-only, perhaps a replica", "use the primary"
         case "42P01" | "42703" | "3F000":
@@ -60,6 +70,10 @@ def explained(error: Any, address: Address, waited: float) -> StoreError:
             reason, hint = f"cannot be opened: {said}", _advice(said)
         case "" if type(error).__name__ == "ProgrammingError":
             reason = f"is no address that can be used: {said}"
+        case "" if type(error).__name__ == "DataError":
+            reason = f"cannot keep that: {said}"
+        case _ if code.startswith("40"):
+            return LostError(f"{{path}} is too busy: {said}", path=address, hint="try again")
         case _ if not code or code.startswith(LOST):
             return LostError(f"{{path}} cannot be reached: {said}", path=address, hint="is the server running?")
         case _ if code.startswith(("23", "XX")):

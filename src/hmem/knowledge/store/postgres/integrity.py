@@ -39,7 +39,7 @@ def _identity(db: Statements) -> Iterator[str]:
 def _indexes(db: Statements) -> Iterator[str]:
     rows = db.execute(
         """SELECT relname FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid
-        WHERE relnamespace = current_schema()::regnamespace AND indisvalid"""
+        WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND indisvalid"""
     )
     present = {name for (name,) in rows}
     expected = (name for brought in schema.INDEXES.values() for name in brought)

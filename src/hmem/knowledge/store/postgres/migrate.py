@@ -36,9 +36,9 @@ def own_table(raw: "psycopg.Connection[Any]", address: Address) -> int:
 def migrate(raw: "psycopg.Connection[Any]", address: Address, table: int, *, read_only: bool) -> None:
     """Bring a base to the present schema. Another process may be doing the same, so it is looked at under the lock."""
     with raw.transaction():
+        raw.execute(f"SELECT 1 FROM {quoted(address.schema)}.base")
+        raw.execute(f"SET LOCAL search_path TO {quoted(address.schema)}, pg_temp")
         db = PostgresDatabase(raw)
-        db.execute(f"SELECT 1 FROM {quoted(address.schema)}.base")
-        db.execute(f"SET LOCAL search_path TO {quoted(address.schema)}, pg_temp")
         version = version_of(db)
         refuse_later(version, address)
         if version == schema.VERSION:

@@ -21,6 +21,7 @@ DEFAULTS = {
     "keepalives_count": "4",
     "tcp_user_timeout": "30000",
 }
+ALWAYS = {"client_encoding": "UTF8"}  # whatever the environment says
 PATIENCE = 10.0  # seconds for a server that was there to come back
 PAUSE = 0.05
 
@@ -32,17 +33,20 @@ class Server:
         self.address = address
         self.psycopg = import_psycopg()
         self.schema = quoted(address.schema)
-        self.path = f"SET LOCAL search_path TO {self.schema}, pg_temp"
+        self.path = f"SET LOCAL search_path TO {self.schema}, pg_temp; SET LOCAL extra_float_digits = 1"
         self.durable: tuple[str, ...] = ()  # what a write says so that it is on the disk when it is acknowledged
-        self.prepares = True
+        self.prepares = True  # until a pooler turns out to lend another connection for each transaction
 
     def connect(self) -> "psycopg.Connection[Any]":
         try:
             given = self.psycopg.conninfo.conninfo_to_dict(self.address.conninfo)
             name = f"hmem {self.address.schema}".encode()[:63].decode(errors="ignore")
             raw: psycopg.Connection[Any] = self.psycopg.connect(
-                **{**DEFAULTS, **given, "application_name": name}, autocommit=True, prepare_threshold=self._threshold
+                **{**DEFAULTS, **given, **ALWAYS, "application_name": name},
+                autocommit=True,
+                prepare_threshold=5 if self.prepares else None,
             )
+            raw.isolation_level = self.psycopg.IsolationLevel.READ_COMMITTED  # whatever is usual in the database
         except self.psycopg.Error as error:
             raise explained(error, self.address, 0.0) from error
         try:
@@ -71,10 +75,6 @@ class Server:
             yield raw
         finally:
             raw.close()
-
-    @property
-    def _threshold(self) -> int | None:
-        return 5 if self.prepares else None
 
     def _look_at(self, raw: "psycopg.Connection[Any]") -> None:
         if raw.info.server_version < OLDEST:
