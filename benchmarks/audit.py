@@ -81,7 +81,7 @@ def by_counting(session: Session, fact: list[int]) -> float:
     """How little counting says for a stored fact, as if it were not stored."""
     head, relation, tail = fact
     graph, R = session.live.graph, session.live.num_relations
-    ends = (head, relation + R, tail), (tail, int(mirror_role(np.array(relation + R), R)), head)
+    ends = (head, relation + R, tail), (tail, mirror_role(relation + R, R), head)
     with hidden(graph, [(head, relation, tail)]):
         return -sum(float(counts(graph, asked, role, graph.num_entities)[answer]) for asked, role, answer in ends)
 

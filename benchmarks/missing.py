@@ -131,7 +131,7 @@ def rows_of(scorer: LogCounts, calibration: Calibration | None, dataset: Dataset
     for place in np.lexsort((-values.reshape(-1), -probability)).tolist():
         end, asked = int(answer[place]), int(role[place])
         if calibration is not None and calibration.slots is not None:
-            turned = int(mirror_role(np.array(asked), dataset.num_relations))
+            turned = mirror_role(asked, dataset.num_relations)
             held = len(graph.answers(end, turned)) > 0
             if not held and shares_of_kind(calibration.slots.counted, graph, end, np.array([turned]))[0] < OF_KIND:
                 continue

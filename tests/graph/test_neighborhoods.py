@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hmem.graph import neighborhoods as module
+from hmem.graph import edge_keys, neighborhoods
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import as_triples
 from tests.oracles_graph import Fact, SetGraph
@@ -83,9 +83,9 @@ def test_a_built_index_holds_each_fact_once(rows: list[Fact]) -> None:
 def test_both_ways_of_building_agree(rows: list[Fact]) -> None:
     packed = Neighborhoods.build(as_triples(rows), ENTITIES, RELATIONS)
     assert_same_base(Neighborhoods._build_lexical(as_triples(rows), ENTITIES, RELATIONS), packed)
-    with patch.object(module, "KEY_BITS", 1):  # as if an edge did not fit into 63 bits
+    with patch.object(edge_keys, "BITS", 1):  # as if an edge did not fit into 63 bits
         assert_same_base(build(rows), packed)
-    with patch.object(module, "CHUNK", 4):
+    with patch.object(edge_keys, "CHUNK", 4), patch.object(neighborhoods, "CHUNK", 4):
         assert_same_base(build(rows), packed)
 
 

@@ -50,3 +50,4 @@ def test_every_fact_has_two_roles(num_relations: int) -> None:
     assert sorted([*relations.tolist(), *right.tolist()]) == list(range(2 * num_relations))
     assert mirror_role(relations, num_relations).tolist() == right.tolist()
     assert mirror_role(right, num_relations).tolist() == relations.tolist()
+    assert [mirror_role(role, num_relations) for role in right.tolist()] == relations.tolist()

@@ -10,7 +10,8 @@ from torch import Tensor
 from hmem.errors import ConfigError
 from hmem.evaluation.evaluate import Scorer
 from hmem.graph.dataset import Dataset, GraphName
-from hmem.graph.neighborhoods import Neighborhoods, expand
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.ranges import expand
 from hmem.graph.rules import mine
 from hmem.graph.triples import mirror_role
 
@@ -91,10 +92,9 @@ class Counts:
         starts, counts = self._owners_from[premises], self._counts[premises]
         of, place = expand(starts, counts)
         owners = self._owners[place]
-        begin, end = self.training.answer_ranges(owners, np.full(len(owners), role))
-        owner, edge = expand(begin, end - begin)
+        owner, answers = self.training.answers_of_each(owners, np.full(len(owners), role))
         width = self.graph.num_entities
-        pairs, together = np.unique(of[owner] * width + self.training.fillers[edge], return_counts=True)
+        pairs, together = np.unique(of[owner] * width + answers, return_counts=True)
         premise, answers = premises[pairs // width], pairs % width
         other = self._features[premise] != role * width + answers
         return answers[other], (together * self._weight[premise])[other].astype(np.float32)
@@ -105,7 +105,7 @@ class Counts:
         starts = self.training.offsets[haves]
         _, edges = expand(starts, self.training.offsets[haves + 1] - starts)
         premises, together = np.unique(self._of_edge[edges], return_counts=True)
-        itself = self._mirror(role) * self.graph.num_entities + entity
+        itself = mirror_role(role, self.graph.num_relations) * self.graph.num_entities + entity
         other = (self._features[premises] != itself) & (self._counts[premises] > 1)
         premises, together = premises[other], together[other]
         of, place = expand(self._holders_from[premises], np.diff(self._holders_from)[premises])
@@ -117,9 +117,6 @@ class Counts:
         found = found[self._counts[found] > 1]
         most_shared: Int[np.ndarray, " P"] = found[np.argsort(-self._counts[found], kind="stable")[:MOST_PREMISES]]
         return most_shared
-
-    def _mirror(self, role: int) -> int:
-        return int(mirror_role(np.array(role), self.graph.num_relations))
 
     def _feature(self, roles: Int[np.ndarray, " n"], fillers: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         """A number for each role with its filler."""
@@ -139,9 +136,9 @@ class Counts:
 def premises(training: Neighborhoods, graph: Neighborhoods, entity: int, role: int, answer: int) -> list[Premise]:
     """What speaks for an answer where facts are counted in `training`, from both ends and the most convincing first."""
     found = []
-    mirror = int(mirror_role(np.array(role), graph.num_relations))
-    for asked, asked_role, filler in ((entity, role, answer), (answer, mirror, entity)):
-        haves = training.answers(filler, int(mirror_role(np.array(asked_role), graph.num_relations)))
+    mirror = mirror_role(role, graph.num_relations)
+    for asked, asked_role, back_role, filler in ((entity, role, mirror, answer), (answer, mirror, role, entity)):
+        haves = training.answers(filler, back_role)
         roles, fillers = graph.edges_of(asked)
         others = (roles != asked_role) | (fillers != filler)
         turned = mirror_role(roles[others], graph.num_relations)

@@ -13,7 +13,8 @@ from jaxtyping import Float, Int
 
 from hmem.evaluation.baselines import MOST_PREMISES, SMOOTHING, TIE
 from hmem.graph.confidences import Confidences
-from hmem.graph.neighborhoods import Neighborhoods, expand
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.ranges import expand, matches
 from hmem.graph.triples import mirror_role
 
 MOST_OWNERS = 20_000  # entities of a premise; one with more says little of any of them
@@ -116,7 +117,7 @@ def _by_candidates(
         has_answer = sure.of_edges(np.full(len(haves), entity), np.full(len(haves), role), haves)
         both = sure.of_edges(haves[owner], roles, fillers) * has_answer[owner]
     features, together = _together(roles * width + fillers, both)
-    itself = int(mirror_role(np.array(role), graph.num_relations)) * width + entity
+    itself = mirror_role(role, graph.num_relations) * width + entity
     other = features != itself
     features, together = features[other], together[other]
     often = np.argsort(-together, kind="stable")[:MOST_FEATURES]
@@ -149,8 +150,7 @@ def _owners(graph: Neighborhoods, roles: Int[np.ndarray, " n"], fillers: Int[np.
     order = np.argsort(of * graph.num_roles + back, kind="stable")
     keys = (of * graph.num_roles + back)[order]
     wanted = which * graph.num_roles + mirror_role(roles, graph.num_relations)
-    low, high = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, side="right")
-    given, place = expand(low, high - low)
+    given, place = matches(keys, wanted)
     return given, owners[order][place]
 
 

@@ -16,7 +16,7 @@ from hmem.evaluation.protocol import PROTOCOLS, Candidates, Protocol
 from hmem.evaluation.queries import Queries, queries_of
 from hmem.evaluation.ranks import Ranks, filtered_ranks
 from hmem.graph.dataset import Dataset
-from hmem.graph.neighborhoods import Neighborhoods, expand
+from hmem.graph.neighborhoods import Neighborhoods
 from hmem.model.index import FrozenIndex
 from hmem.model.query import Query
 
@@ -79,9 +79,7 @@ def counted_ranks(scorer: Counting, queries: Queries, filtered: Neighborhoods) -
     for low in range(0, len(queries), most_rows):
         some = slice(low, low + most_rows)
         entities, roles, targets = (each[some] for each in (queries.entities, queries.roles, queries.targets))
-        begin, end = filtered.answer_ranges(entities, roles)
-        row, position = expand(begin, end - begin)
-        others = filtered.fillers[position].astype(np.int64)
+        row, others = filtered.answers_of_each(entities, roles)
         is_other = others != targets[row]
         given = (torch.as_tensor(each, device=scorer.device) for each in (entities, roles, targets))
         leave = (torch.as_tensor(each[is_other], device=scorer.device) for each in (row, others))
@@ -201,9 +199,7 @@ def _rank_chunk(
     device = scores.device
     row = group_of[asked] - first_group
     target = queries.targets[asked]
-    begin, end = filtered.answer_ranges(queries.entities[asked], queries.roles[asked])
-    filtered_query, position = expand(begin, end - begin)
-    filtered_entity = filtered.fillers[position].astype(np.int64)
+    filtered_query, filtered_entity = filtered.answers_of_each(queries.entities[asked], queries.roles[asked])
     other = filtered_entity != target[filtered_query]
     filtered_query, filtered_entity = filtered_query[other], filtered_entity[other]
 

@@ -7,7 +7,7 @@ from jaxtyping import Int
 
 from hmem.errors import ConfigError, DataError
 from hmem.graph.dataset import Dataset, GraphName, Split
-from hmem.graph.triples import Triples
+from hmem.graph.triples import Triples, both_edges
 
 HEAD, TAIL = 0, 1  # which end of the fact is asked for
 
@@ -34,13 +34,7 @@ class Queries:
 
 def both_sides(triples: Triples, num_relations: int) -> Queries:
     """Ask each fact twice: for its tail (role r + R of the head) and for its head (role r of the tail)."""
-    head, relation, tail = triples.astype(np.int64).T
-    return Queries(
-        entities=np.concatenate([head, tail]),
-        roles=np.concatenate([relation + num_relations, relation]),
-        targets=np.concatenate([tail, head]),
-        sides=np.repeat([TAIL, HEAD], len(triples)),
-    )
+    return Queries(*both_edges(triples, num_relations), sides=np.repeat([TAIL, HEAD], len(triples)))
 
 
 def queries_of(dataset: Dataset, split: Split, graph: GraphName = "train") -> Queries:

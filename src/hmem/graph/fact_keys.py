@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import UInt64
 
+from hmem.graph.disk.hashing import mix_all
 from hmem.graph.names import Vocabulary
 from hmem.graph.triples import Triples
 
@@ -19,18 +20,10 @@ FactKeys = UInt64[np.ndarray, " _"]
 def fact_keys(facts: Triples, vocab: Vocabulary) -> FactKeys:
     """64 bits for each fact, spread evenly."""
     entities, relations = (_name_keys(names) for names in (vocab.entities, vocab.relations))
-    keys: FactKeys = _mixed(_mixed(_mixed(entities[facts[:, 0]]) + relations[facts[:, 1]]) + entities[facts[:, 2]])
+    keys: FactKeys = mix_all(mix_all(mix_all(entities[facts[:, 0]]) + relations[facts[:, 1]]) + entities[facts[:, 2]])
     return keys
 
 
 def _name_keys(names: Iterable[str]) -> FactKeys:
     digests = (hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names)
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
-
-
-def _mixed(numbers: FactKeys) -> FactKeys:
-    """The finalizer of SplitMix64: each bit of a number changes half of the bits of the result."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: FactKeys = numbers ^ (numbers >> np.uint64(31))
-    return mixed

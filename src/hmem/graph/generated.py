@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from hmem.graph.dataset import Dataset
 from hmem.graph.names import Names, Vocabulary
-from hmem.graph.neighborhoods import expand
+from hmem.graph.ranges import matches
 from hmem.graph.triples import Triples, as_triples
 
 Pairs = Int[np.ndarray, "_ 2"]
@@ -104,9 +104,7 @@ def _some(rng: np.random.Generator, pairs: Pairs) -> Pairs:
 def _joined(rng: np.random.Generator, left: Pairs, right: Pairs) -> Pairs:
     """(x, z) wherever left has (x, y) and right (y, z); a sample if they are many."""
     right = right[np.argsort(right[:, 0], kind="stable")]
-    low = np.searchsorted(right[:, 0], left[:, 1])
-    counts = np.searchsorted(right[:, 0], left[:, 1], side="right") - low
-    row, which = expand(low, counts)
+    row, which = matches(right[:, 0], left[:, 1])
     kept = rng.permutation(len(row))[:MOST_PAIRS]
     return np.unique(np.stack([left[row[kept], 0], right[which[kept], 1]], 1), axis=0)
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from hmem.graph.triples import Triples, mirror_role
+from hmem.graph.edge_keys import CHUNK, EdgeKeys, sort_unique, type_of_roles
+from hmem.graph.ranges import expand
+from hmem.graph.triples import Triples, both_edges, mirror_role
 
 FILLER_BITS = 32  # an edge of one entity is packed as role << 32 | filler
-KEY_BITS = 63  # of a signed integer
-CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,46 +48,29 @@ class Neighborhoods:
     @classmethod
     def build(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
         """Index the facts; repeated ones count once."""
-        filler_bits, role_bits = bits(num_entities), bits(2 * num_relations)
-        if 2 * filler_bits + role_bits <= KEY_BITS:
-            return cls._build_packed(triples, num_entities, num_relations, filler_bits, role_bits)
-        return cls._build_lexical(triples, num_entities, num_relations)
-
-    @classmethod
-    def _build_packed(
-        cls, triples: Triples, num_entities: int, num_relations: int, filler_bits: int, role_bits: int
-    ) -> "Neighborhoods":
-        """Sort one int64 per edge in place: the least memory and time there is."""
-        num_facts = len(triples)
-        owner_shift = filler_bits + role_bits
-        keys = np.empty(2 * num_facts, dtype=np.int64)  # owner | role | filler
-        for start in range(0, num_facts, CHUNK):  # chunks keep the temporaries small
-            head, relation, tail = triples[start : start + CHUNK].T.astype(np.int64)
-            here = slice(2 * start, 2 * start + len(head))
-            there = slice(2 * start + len(head), 2 * start + 2 * len(head))
-            keys[here] = head << owner_shift | (relation + num_relations) << filler_bits | tail
-            keys[there] = tail << owner_shift | relation << filler_bits | head
-        keys.sort()
-        keys = keys[: squeeze(keys)]
-        roles = np.empty(len(keys), dtype=smallest_type(2 * num_relations))
+        packed = EdgeKeys.of(num_entities, num_relations)
+        if packed.most_owners < num_entities:
+            return cls._build_lexical(triples, num_entities, num_relations)
+        keys = np.empty(2 * len(triples), dtype=np.int64)
+        for start in range(0, len(triples), CHUNK):  # chunks keep the temporaries small
+            some = triples[start : start + CHUNK]
+            keys[2 * start : 2 * (start + len(some))] = packed.pack(*both_edges(some, num_relations))
+        keys = sort_unique(keys)
+        roles = np.empty(len(keys), dtype=type_of_roles(num_relations))
         fillers = np.empty(len(keys), dtype=np.int32)
         counts = np.zeros(num_entities, dtype=np.int64)
         for start in range(0, len(keys), CHUNK):
-            some = keys[start : start + CHUNK]
-            fillers[start : start + CHUNK] = some & ((1 << filler_bits) - 1)
-            roles[start : start + CHUNK] = some >> filler_bits & ((1 << role_bits) - 1)
-            counts += np.bincount(some >> owner_shift, minlength=num_entities)
+            here = slice(start, start + CHUNK)
+            fillers[here], roles[here] = packed.fillers(keys[here]), packed.roles(keys[here])
+            counts += np.bincount(packed.owners(keys[here]), minlength=num_entities)
         return cls(_offsets(counts), roles, fillers, num_relations)
 
     @classmethod
     def _build_lexical(cls, triples: Triples, num_entities: int, num_relations: int) -> "Neighborhoods":
-        """The same for graphs so large that an edge does not fit into 63 bits."""
-        head, relation, tail = np.unique(triples, axis=0).T
-        owner = np.concatenate([head, tail])
-        role = np.concatenate([relation + num_relations, relation])
-        filler = np.concatenate([tail, head])
+        """The same for graphs so large that an edge is no single number."""
+        owner, role, filler = both_edges(np.unique(triples, axis=0), num_relations)
         order = np.lexsort((filler, role, owner))
-        roles = role[order].astype(smallest_type(2 * num_relations))
+        roles = role[order].astype(type_of_roles(num_relations))
         counts = np.bincount(owner, minlength=num_entities)
         return cls(_offsets(counts), roles, filler[order].astype(np.int32), num_relations)
 
@@ -174,6 +157,14 @@ class Neighborhoods:
         wanted = entities.astype(np.int64) * self.num_roles + roles
         return np.searchsorted(self._keys, wanted), np.searchsorted(self._keys, wanted, side="right")
 
+    def answers_of_each(
+        self, entities: Int[np.ndarray, " B"], roles: Int[np.ndarray, " B"]
+    ) -> tuple[Int[np.ndarray, " N"], Int[np.ndarray, " N"]]:
+        """These answers end to end, and which of the queries each belongs to; of an unchanged index only."""
+        low, high = self.answer_ranges(entities, roles)
+        query, place = expand(low, high - low)
+        return query, self.fillers[place].astype(np.int64)
+
     def degrees(self, entities: Int[np.ndarray, " B"]) -> Int[np.ndarray, " B"]:
         """How many edges each entity has."""
         end = len(self.offsets) - 1  # an entity that came later has an empty row there
@@ -228,7 +219,7 @@ class Neighborhoods:
     def times_of(self, role: int, entities: Int[np.ndarray, " B"]) -> Int[np.ndarray, " B"]:
         """The same of a few entities, by their own edges."""
         edges = self.lookup(entities)
-        back = int(mirror_role(np.array(role), self.num_relations))
+        back = mirror_role(role, self.num_relations)
         return np.bincount(edges.owner[edges.roles == back], minlength=len(entities))
 
     def to_triples(self) -> Triples:
@@ -269,42 +260,8 @@ class Neighborhoods:
             self._removed.setdefault(entity, set()).add(edge)
 
 
-def expand(low: Int[np.ndarray, " R"], counts: Int[np.ndarray, " R"]) -> tuple[Int[np.ndarray, " n"], ...]:
-    """Ranges of positions end to end: which range each position is in, and the position."""
-    source = np.repeat(np.arange(len(low)), counts)
-    before = np.cumsum(counts) - counts  # where each range begins in the result
-    return source, np.arange(len(source)) - np.repeat(before - low, counts)
-
-
 def _offsets(counts: Int[np.ndarray, " E"]) -> Int[np.ndarray, " rows"]:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def bits(count: int) -> int:
-    """How many bits the numbers below `count` take."""
-    return max(1, (count - 1).bit_length())
-
-
-def squeeze(in_order: Int[np.ndarray, " M"]) -> int:
-    """Move the different values of a sorted array to its front, in place; returns how many there are."""
-    if len(in_order) == 0:
-        return 0
-    filled, last = 0, in_order[0] - 1
-    for start in range(0, len(in_order), CHUNK):
-        chunk = in_order[start : start + CHUNK]
-        first = np.empty(len(chunk), dtype=bool)
-        first[0] = chunk[0] != last
-        np.not_equal(chunk[1:], chunk[:-1], out=first[1:])
-        last = chunk[-1]
-        kept = len(chunk) if first.all() else int(first.sum())
-        if kept < len(chunk) or filled < start:
-            in_order[filled : filled + kept] = chunk[first]
-        filled += kept
-    return filled
-
-
-def smallest_type(num_roles: int) -> type[np.signedinteger]:
-    return np.int16 if num_roles <= np.iinfo(np.int16).max else np.int32
 
 
 def _discard(overlay: dict[int, set[int]], entity: int, edge: int) -> bool:

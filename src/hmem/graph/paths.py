@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hmem.errors import ConfigError
-from hmem.graph.neighborhoods import Neighborhoods, expand
+from hmem.graph.neighborhoods import Neighborhoods
+from hmem.graph.ranges import expand, matches
 from hmem.graph.triples import mirror_role
 
 MOST_AT_A_STEP = 200  # neighbors in one role; a step that leads to more says little about any of them
@@ -89,8 +90,7 @@ def _count_hits(graph: Neighborhoods, sample: Sample, steps: int) -> tuple[Ints,
         for length in range(2, steps + 1):
             walks = _step(graph, walks, entity, answer)
             here = walks.fact * graph.num_entities + walks.at
-            low, high = np.searchsorted(place, here), np.searchsorted(place, here, side="right")
-            source, hit = expand(low, high - low)
+            source, hit = matches(place, here)
             low, high = graph.answer_ranges(walks.at[source], last[hit])
             allowed = high - low <= _most_at_a_step(walks.ways[source])
             source, hit = source[allowed], hit[allowed]
@@ -109,7 +109,9 @@ def _step(graph: Neighborhoods, walks: Walks, entity: Ints, answer: Ints) -> Wal
     walks = walks.select(many[walks.fact] <= LARGEST)
     edges = graph.lookup(walks.at)
     roles = edges.roles.astype(np.int64)
-    crowd = np.bincount(edges.owner * graph.num_roles + roles)[edges.owner * graph.num_roles + roles]
+    first = np.flatnonzero(np.diff(edges.owner * graph.num_roles + roles, prepend=-1))  # of each owner and role
+    sizes = np.diff(first, append=len(roles))
+    crowd = np.repeat(sizes, sizes)
     fact = walks.fact[edges.owner]
     ways = walks.ways[edges.owner]
     apart = (edges.fillers != entity[fact]) & (edges.fillers != answer[fact]) & (crowd <= _most_at_a_step(ways))
@@ -136,8 +138,7 @@ def _count_walks(
     counts = np.zeros(len(keys))
     for start in range(0, len(some), CHUNK // 4):
         rows = some[start : start + CHUNK // 4]
-        low, high = np.searchsorted(asked, roles[rows]), np.searchsorted(asked, roles[rows], side="right")
-        fact, rule = expand(low, high - low)
+        fact, rule = matches(asked, roles[rows])
         at = entities[rows][fact]
         ways = np.ones(len(at), dtype=np.int64)
         for step in range(steps):

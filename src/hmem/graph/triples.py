@@ -10,11 +10,14 @@ else in the package: files, tables and prediction speak of relations only.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 Triples = Int[np.ndarray, "_ 3"]  # not "n 3": the splits of one dataset differ in length
+Ids = Int[np.ndarray, " n"]
+Roles = TypeVar("Roles", int, Int[np.ndarray, "..."])
 
 PARTS = ("head", "relation", "tail")
 LARGEST_KEY = np.iinfo(np.int64).max
@@ -26,9 +29,16 @@ def as_triples(rows: object) -> Triples:
     return np.ascontiguousarray(np.asarray(rows, dtype=np.int32).reshape(-1, 3))
 
 
-def mirror_role(role: Int[np.ndarray, "*n"], num_relations: int) -> Int[np.ndarray, "*n"]:
-    """The role of the same fact seen from its other end."""
-    return np.where(role < num_relations, role + num_relations, role - num_relations)
+def mirror_role(role: Roles, num_relations: int) -> Roles:
+    """The role of the same fact seen from its other end; of many, in whatever type of integers has room for them."""
+    return (role - num_relations) % (2 * num_relations)
+
+
+def both_edges(triples: Triples, num_relations: int) -> tuple[Ids, Ids, Ids]:
+    """Owner, role and filler of both edges of each fact: of those out of the heads, then of those out of the tails."""
+    head, relation, tail = triples.T.astype(np.int64)
+    role = np.concatenate([relation + num_relations, relation])
+    return np.concatenate([head, tail]), role, np.concatenate([tail, head])
 
 
 def triple_keys(triples: Triples) -> Int[np.ndarray, " n"]:

@@ -126,7 +126,7 @@ def _edges(graph: Neighborhoods, entity: int) -> list[Edge]:
 def _turned(edge: Edge, num_relations: int) -> Edge:
     """The same fact from its other end."""
     entity, role, filler = edge
-    return filler, int(mirror_role(np.array(role), num_relations)), entity
+    return filler, mirror_role(role, num_relations), entity
 
 
 def _as_fact(edge: Edge, num_relations: int) -> Edge:

@@ -89,7 +89,7 @@ def _likely(
 
 def _is_of_kind(predictor: Predictor, answer: int, role: int, calibration: Calibration | None) -> bool:
     """Whether the answer is something that this role holds."""
-    turned = int(mirror_role(np.array(role), predictor.live.num_relations))
+    turned = mirror_role(role, predictor.live.num_relations)
     graph = predictor.live.graph
     if len(graph.answers(answer, turned)):
         return True

@@ -26,7 +26,7 @@ from hmem.errors import CheckpointError, ConfigError, DataError, NonFiniteError
 from hmem.graph.dataset import Dataset
 from hmem.graph.excerpts import excerpt, resplit
 from hmem.graph.generated import generated
-from hmem.graph.triples import Triples
+from hmem.graph.triples import both_edges
 from hmem.memory.links import Links
 from hmem.memory.ranges import matches
 from hmem.model.propagation import Propagation
@@ -98,9 +98,11 @@ class Questions:
     def __init__(self, dataset: Dataset, device: torch.device | str, unlinked: bool = False) -> None:
         R, self.num_roles = dataset.num_relations, dataset.num_roles
         train, heldout = (
-            _edges(facts, R, device) for facts in (dataset.train, np.concatenate([dataset.valid, dataset.test]))
+            tuple(torch.from_numpy(each).to(device) for each in both_edges(facts, R))
+            for facts in (dataset.train, np.concatenate([dataset.valid, dataset.test]))
         )
-        self.links = Links(*train, dataset.num_entities, self.num_roles)
+        source, role, target = train
+        self.links = Links(source, role, target, dataset.num_entities, self.num_roles)
         source, role, target = (torch.cat(each) for each in zip(train, heldout, strict=True))
         order = torch.argsort(source * self.num_roles + role)
         self.keys, self.answers = (source * self.num_roles + role)[order].contiguous(), target[order]
@@ -278,9 +280,3 @@ class _Run:
         self.state.seconds = self.seconds
         self.state.best_weights = {name: value.detach().clone() for name, value in self.average.state_dict().items()}
         return self.state.captured(self.network, self.optimizer)
-
-
-def _edges(facts: Triples, num_relations: int, device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
-    """Both directions of each fact, as (source, role, target)."""
-    head, relation, tail = torch.from_numpy(facts.astype(np.int64)).to(device).unbind(1)
-    return torch.cat([head, tail]), torch.cat([relation + num_relations, relation]), torch.cat([tail, head])

@@ -30,9 +30,9 @@ def hash_names(data: Bytes, starts: Ends, ends: Ends) -> Hashes:
     counts = num_words(starts, ends)
     first = np.cumsum(counts) - counts
     place = (np.arange(int(counts.sum())) - np.repeat(first, counts) + 1).astype(np.uint64)
-    mixed = _mix_all(words(data, starts, ends) + place * np.uint64(STEP))
+    mixed = mix_all(words(data, starts, ends) + place * np.uint64(STEP))
     total = np.add.reduceat(mixed, first) if len(first) else mixed
-    return _mix_all(total + (ends - starts).astype(np.uint64) * np.uint64(STEP))
+    return mix_all(total + (ends - starts).astype(np.uint64) * np.uint64(STEP))
 
 
 def same_names(data: Bytes, starts: Ends, ends: Ends, other: Bytes, at: Ends, to: Ends) -> Bool[np.ndarray, " n"]:
@@ -76,7 +76,8 @@ def _mix(number: int) -> int:
     return number ^ (number >> 31)
 
 
-def _mix_all(numbers: UInt64[np.ndarray, " W"]) -> UInt64[np.ndarray, " W"]:
+def mix_all(numbers: UInt64[np.ndarray, " W"]) -> UInt64[np.ndarray, " W"]:
+    """The finalizer of SplitMix64: each bit of a number changes half of the bits of the result."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(FIRST)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(SECOND)
     mixed: UInt64[np.ndarray, " W"] = numbers ^ (numbers >> np.uint64(31))
