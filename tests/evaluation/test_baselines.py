@@ -108,14 +108,14 @@ def test_noisy_or_of_certain_rules_stays_finite() -> None:
 @examples(25)
 def test_counts_are_those_of_the_best_premise_from_either_end(training: list[Fact], graph: list[Fact]) -> None:
     premises = looped_counts(training, graph, RELATIONS, ENTITIES, SMOOTHING)
-    scorer = Counts(build(training), build(graph))
-    scores = scorer.score(*EVERY_QUERY)
+    counted, given = build(training), build(graph)
+    scores = Counts(counted, given).score(*EVERY_QUERY)
     for row, (entity, role) in enumerate(zip(*(part.tolist() for part in EVERY_QUERY), strict=True)):
         for answer in range(ENTITIES):
             ends = premises[entity, role, answer], premises[answer, (role + RELATIONS) % ROLES, entity]
             low, high = sorted(max((p for p, *_ in end), default=0.0) for end in ends)
             assert scores[row, answer].item() == pytest.approx(high + TIE * low, abs=1e-6)
-            reasons = baselines.premises(build(training), build(graph), entity, role, answer)
+            reasons = baselines.premises(counted, given, entity, role, answer)
             assert sorted((each.together, each.of) for each in reasons) == sorted(
                 (together, of) for end in ends for _, together, of in end
             )
