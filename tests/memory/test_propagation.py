@@ -6,14 +6,14 @@ import os
 import numpy as np
 import pytest
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
 from hmem.memory import edge_orders, propagation
 from hmem.memory.edge_orders import Chunks
 from hmem.memory.links import Links, Patch
-from hmem.memory.propagation import EPSILON, Reached, Step, plain_step, sparse_step
+from hmem.memory.propagation import EPSILON, Origin, Reached, Step, plain_step, sparse_step
 
 N, R, B, D = 9, 3, 2, 4
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -38,10 +38,9 @@ def random_arguments(rng: torch.Generator, dim: int = D) -> list[Float[Tensor, "
     return [each.requires_grad_() for each in (states, *rest)]
 
 
-def loop_step(
-    states: Tensor, roles: Tensor, start: Tensor, parameters: Step, links: Links, asked: Int[Tensor, " B"]
-) -> Tensor:
+def loop_step(states: Tensor, roles: Tensor, origin: Origin, parameters: Step) -> Tensor:
     """The definition, one entity and one question at a time."""
+    links, asked, start = origin.links, origin.asked, origin.start
     weights = [1.0] * len(links.role) if links.weight is None else links.weight.tolist()
     edges = list(zip(links.source.tolist(), links.role.tolist(), links.target.tolist(), weights, strict=True))
     degree = torch.zeros(N, dtype=torch.float64)
@@ -80,7 +79,7 @@ def test_a_step_is_that_of_a_loop(seed: int, is_weighed: bool) -> None:
     gradients = []
     for step in (loop_step, plain_step):
         states, roles, start, *rest = arguments
-        out = step(states, roles, start, Step(*rest), links, asked)
+        out = step(states, roles, Origin(links, asked, start), Step(*rest))
         gradients.append([out, *torch.autograd.grad((out * weights).sum(), arguments)])
     for expected, found in zip(*gradients, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)  # degrees are float32
@@ -97,14 +96,14 @@ def test_steps_from_the_asked_entity_outwards_are_steps_everywhere(
     reached: Reached | None = Reached(asked, states[asked])
     for _ in range(3):
         assert reached is not None
-        states = plain_step(states, roles, start, parameters, links, asked)
-        reached = sparse_step(reached, roles, start, parameters, links, asked)
+        states = plain_step(states, roles, Origin(links, asked, start), parameters)
+        reached = sparse_step(reached, roles, Origin(links, asked, start), parameters)
         assert reached is not None
         torch.testing.assert_close(torch.zeros_like(states).index_copy(0, reached.nodes, reached.states), states)
     assert reached is not None
     assert 2 < int((states != 0).any(2).sum()) < N * B  # otherwise this shows nothing
     monkeypatch.setattr(propagation, "FEW", 0.0)
-    assert sparse_step(reached, roles, start, parameters, links, asked) is None
+    assert sparse_step(reached, roles, Origin(links, asked, start), parameters) is None
 
 
 @pytest.mark.parametrize("steps", ["everywhere", "outwards"])
@@ -125,8 +124,8 @@ def test_a_weight_of_0_removes_an_edge_and_one_of_1_changes_nothing(
         if way == "part":
             links = links.part(torch.arange(N))
         if steps == "everywhere":
-            return plain_step(blank, roles, start, Step(*rest), links, asked)
-        reached = sparse_step(Reached(asked, blank[asked]), roles, start, Step(*rest), links, asked)
+            return plain_step(blank, roles, Origin(links, asked, start), Step(*rest))
+        reached = sparse_step(Reached(asked, blank[asked]), roles, Origin(links, asked, start), Step(*rest))
         assert reached is not None
         return torch.zeros_like(blank).index_copy(0, reached.nodes, reached.states)
 
@@ -227,15 +226,15 @@ def test_a_patched_graph_is_one_built_from_the_same_edges(steps: str, rng: torch
     start_states = blank.index_put((asked, each), start)
     nodes = torch.unique(asked)
     if steps == "everywhere":
-        found = plain_step(start_states, roles, start, Step(*rest), hidden, asked)
+        found = plain_step(start_states, roles, Origin(hidden, asked, start), Step(*rest))
     else:
-        reached = sparse_step(Reached(nodes, start_states[nodes]), roles, start, Step(*rest), hidden, asked)
+        reached = sparse_step(Reached(nodes, start_states[nodes]), roles, Origin(hidden, asked, start), Step(*rest))
         assert reached is not None
         found = blank.index_copy(0, reached.nodes, reached.states)
     for question, seen in ((0, now), (1, [each for each in now if each != (u, r, v)])):
         source, role, target = torch.tensor(seen).unbind(1)
         built = Links(source, role, target, N + 1, 2 * R)
-        expected = plain_step(start_states, roles, start, Step(*rest), built, asked)
+        expected = plain_step(start_states, roles, Origin(built, asked, start), Step(*rest))
         torch.testing.assert_close(found[:, question], expected[:, question], rtol=1e-5, atol=1e-6)
 
 
@@ -263,7 +262,7 @@ def test_the_kernels_are_the_plain_step(edges: int, monkeypatch: pytest.MonkeyPa
             roles = torch.cat([roles, torch.zeros_like(roles[:1])])
             out = kernels.fused_step(states, roles, start, *rest, links, asked)
         else:
-            out = plain_step(states, roles, start, Step(*rest), links, asked)
+            out = plain_step(states, roles, Origin(links, asked, start), Step(*rest))
         results.append([out, *torch.autograd.grad((out.to(precision) * weights.to(precision)).sum(), given)])
     tolerance = 1e-4 if device == "cpu" else 0.05
     for expected, found in zip(*results, strict=True):

@@ -32,14 +32,9 @@ class EdgeKeys:
         keys: Keys = (owners << self.role_bits | roles) << self.filler_bits | fillers
         return keys
 
-    def owners(self, keys: Keys) -> Keys:
-        return keys >> self.filler_bits + self.role_bits
-
-    def roles(self, keys: Keys) -> Keys:
-        return keys >> self.filler_bits & ((1 << self.role_bits) - 1)
-
-    def fillers(self, keys: Keys) -> Keys:
-        return keys & ((1 << self.filler_bits) - 1)
+    def unpack(self, keys: Keys) -> tuple[Keys, Keys, Keys]:
+        roles, fillers = keys >> self.filler_bits & ((1 << self.role_bits) - 1), keys & ((1 << self.filler_bits) - 1)
+        return keys >> self.filler_bits + self.role_bits, roles, fillers
 
 
 def sort_unique(keys: Keys) -> Int[np.ndarray, " different"]:

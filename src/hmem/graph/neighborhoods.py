@@ -61,8 +61,8 @@ class Neighborhoods:
         counts = np.zeros(num_entities, dtype=np.int64)
         for start in range(0, len(keys), CHUNK):
             here = slice(start, start + CHUNK)
-            fillers[here], roles[here] = packed.fillers(keys[here]), packed.roles(keys[here])
-            counts += np.bincount(packed.owners(keys[here]), minlength=num_entities)
+            owners, roles[here], fillers[here] = packed.unpack(keys[here])
+            counts += np.bincount(owners, minlength=num_entities)
         return cls(_offsets(counts), roles, fillers, num_relations)
 
     @classmethod

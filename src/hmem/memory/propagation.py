@@ -8,12 +8,14 @@ States are (N, B, D): every entity has one for each of the B questions, and it s
 entity arrives.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import layer_norm, pad
 
 from hmem.memory.edge_orders import Bindings
@@ -40,6 +42,15 @@ class Step:
     shift: Float[Tensor, " D"]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Origin:
+    """Where the walks of some questions begin, with what, and the edges that they go along."""
+
+    links: Links
+    asked: Int[Tensor, " B"]
+    start: Float[Tensor, "B D"]
+
+
 class Superpose(torch.autograd.Function):
     """Σ ρ_r ⊙ h_s over the edges into each entity, and the sum of the squares; both sums of rows, there and back."""
 
@@ -61,15 +72,10 @@ class Superpose(torch.autograd.Function):
 
 
 def plain_step(
-    states: Float[Tensor, "N B D"],
-    roles: Float[Tensor, "Q B D"],
-    start: Float[Tensor, "B D"],
-    parameters: Step,
-    links: Links,
-    asked: Int[Tensor, " B"],
+    states: Float[Tensor, "N B D"], roles: Float[Tensor, "Q B D"], origin: Origin, parameters: Step
 ) -> Float[Tensor, "N B D"]:
     """One step on any device and in any precision."""
-    N, B, D = states.shape
+    (N, B, D), links = states.shape, origin.links
     flat = states[: links.num_built].reshape(-1, B * D)
     sums = Superpose.apply(flat, roles.reshape(-1, B * D), links.bindings)  # type: ignore[no-untyped-call]
     total, squares = (pad(each.view(-1, B, D), (0, 0, 0, 0, 0, N - links.num_built)) for each in sums)
@@ -78,26 +84,23 @@ def plain_step(
         of_total, of_squares = patch.sums(states.index_select(0, patch.source), roles)
         total = total.index_copy(0, patch.targets, of_total)
         squares = squares.index_copy(0, patch.targets, of_squares)
-    return mixed(states, total, squares, start, parameters, links, asked, torch.arange(N, device=states.device))
+    return mixed(states, total, squares, origin, parameters, torch.arange(N, device=states.device))
 
 
 def mixed(
     states: Float[Tensor, "n B D"],
     total: Float[Tensor, "n B D"],
     squares: Float[Tensor, "n B D"],
-    start: Float[Tensor, "B D"],
+    origin: Origin,
     parameters: Step,
-    links: Links,
-    asked: Int[Tensor, " B"],
     nodes: Int[Tensor, " n"],
 ) -> Float[Tensor, "n B D"]:
     """The next states of some entities, from the sums of the bindings that reach them and their present states.
 
     `nodes` are the entities, in order; the asked ones are among them.
     """
-    n, B, D = states.shape
-    each = torch.arange(B, device=asked.device)
-    here = torch.searchsorted(nodes, asked.contiguous()), each
+    (n, B, D), links, start = states.shape, origin.links, origin.start
+    here = torch.searchsorted(nodes, origin.asked.contiguous()), torch.arange(B, device=nodes.device)
     total = total.index_put(here, start, accumulate=True)
     squares = squares.index_put(here, start * start, accumulate=True)
     node, question = ((total != 0) | (states != 0)).any(2).nonzero().unbind(1)  # (m,) where a walk has arrived
@@ -134,7 +137,8 @@ class Sureness:
     what a step adds to a state is multiplied with the sureness of the walks that have arrived.
     """
 
-    def __init__(self, links: Links, asked: Int[Tensor, " B"]) -> None:
+    def __init__(self, origin: Origin) -> None:
+        links, asked = origin.links, origin.asked
         seen, patch = links.role < links.num_roles, links.patch
         if patch is not None:
             seen = seen & ~torch.isin(links.target, patch.targets)
@@ -166,16 +170,10 @@ class Sureness:
         return Reached(after.nodes, states + (after.states - states) * sure[:, :, None], sure)
 
 
-def sparse_step(
-    reached: Reached,
-    roles: Float[Tensor, "Q B D"],
-    start: Float[Tensor, "B D"],
-    parameters: Step,
-    links: Links,
-    asked: Int[Tensor, " B"],
-) -> Reached | None:
+def sparse_step(reached: Reached, roles: Float[Tensor, "Q B D"], origin: Origin, parameters: Step) -> Reached | None:
     """One step along the edges out of the entities reached so far; None if these are many, so that all are as quick."""
-    nodes, states, bindings, patch = reached.nodes, reached.states, links.bindings, links.patch
+    nodes, states, links = reached.nodes, reached.states, origin.links
+    bindings, patch = links.bindings, links.patch
     built = nodes[nodes < links.num_built]
     which, pair = bindings.of_source.of_some(built)
     pair = bindings.of_source.indices[pair]
@@ -184,7 +182,7 @@ def sparse_step(
     if len(target) > FEW * len(links.source):
         return None
     is_near = torch.zeros(links.num_entities, dtype=torch.bool, device=nodes.device)
-    is_near[nodes] = is_near[target] = is_near[asked] = True
+    is_near[nodes] = is_near[target] = is_near[origin.asked] = True
     if patch is not None:
         is_near[patch.targets] = True
     near = is_near.nonzero().squeeze(1)
@@ -204,25 +202,65 @@ def sparse_step(
         of_total, of_squares = patch.sums(sources, roles)
         total = total.index_copy(0, place[patch.targets], of_total)
         squares = squares.index_copy(0, place[patch.targets], of_squares)
-    return Reached(near, mixed(before, total, squares, start, parameters, links, asked, near))
+    return Reached(near, mixed(before, total, squares, origin, parameters, near))
 
 
 def step(
-    states: Float[Tensor, "N B D"],
-    roles: Float[Tensor, "Q B D"],
-    start: Float[Tensor, "B D"],
-    parameters: Step,
-    links: Links,
-    asked: Int[Tensor, " B"],
+    states: Float[Tensor, "N B D"], roles: Float[Tensor, "Q B D"], origin: Origin, parameters: Step
 ) -> Float[Tensor, "N B D"]:
     """The next states, by the fastest way that this device has."""
-    if not is_fused(states) or not links.is_plain:
-        return plain_step(states, roles, start, parameters, links, asked)
+    if not is_fused(states) or not origin.links.is_plain:
+        return plain_step(states, roles, origin, parameters)
     hidden = roles.new_zeros(1, *roles.shape[1:])  # the vector of the edges that must not be seen
     each = parameters.mixing, parameters.bias, parameters.gain, parameters.shift
-    return fused_step(states, torch.cat([roles, hidden]), start, *each, links, asked)
+    return fused_step(states, torch.cat([roles, hidden]), origin.start, *each, origin.links, origin.asked)
 
 
 def is_fused(states: Float[Tensor, "*shape"]) -> bool:
     """Whether the kernels take states like these."""
     return states.is_cuda and fused_step is not None and states.shape[-1] in FUSED
+
+
+class Steps(nn.Module):
+    """The steps of one propagation.
+
+    Here and in `hmem.model` parameters are scaled in place: on the device `meta`, where a folder is checked, other
+    arithmetic would import half of torch, for a second.
+    """
+
+    def __init__(self, dim: int, steps: int) -> None:
+        super().__init__()
+        self.mixing = nn.Parameter(torch.randn(steps, PARTS, dim, dim).div_(math.sqrt(PARTS * dim)))
+        self.bias = nn.Parameter(torch.zeros(steps, dim))
+        self.gain = nn.Parameter(torch.ones(steps, dim))
+        self.shift = nn.Parameter(torch.zeros(steps, dim))
+
+    def forward(self, origin: Origin, roles: Sequence[Float[Tensor, "Q B D"]]) -> Reached:
+        """The states after all steps, of which each has role vectors of its own.
+
+        Before the first there is `start` at the asked nodes and nothing elsewhere.
+        """
+        start = origin.start
+        nodes, place = torch.unique(origin.asked, return_inverse=True)
+        here = place, torch.arange(len(start), device=start.device)
+        reached = Reached(nodes, start.new_zeros(len(nodes), *start.shape).index_put(here, start))
+        parameters = [Step(*each) for each in zip(self.mixing, self.bias, self.gain, self.shift, strict=True)]
+        sureness = None if origin.links.is_sure else Sureness(origin)
+        is_everywhere = False  # whether every entity has a state
+        for vectors, now in zip(roles, parameters, strict=True):
+            after = None if is_everywhere or start.is_cuda else sparse_step(reached, vectors, origin, now)
+            if after is None:
+                if not is_everywhere:
+                    reached, is_everywhere = _everywhere(reached, origin.links), True
+                after = Reached(reached.nodes, step(reached.states, vectors, origin, now))
+            reached = after if sureness is None else sureness.damped(reached, after)
+        return reached
+
+
+def _everywhere(reached: Reached, links: Links) -> Reached:
+    """The same with a state for every entity, as a step wants them that goes along all edges."""
+    states = reached.states.new_zeros(links.num_entities, *reached.states.shape[1:])
+    states = states.index_copy(0, reached.nodes, reached.states)
+    if is_fused(states) and links.is_plain:
+        states = states.bfloat16()
+    return Reached(torch.arange(links.num_entities, device=states.device), states)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from hmem.graph.disk.folder import Writer
-from hmem.graph.edge_keys import EdgeKeys, sort_unique, type_of_roles
+from hmem.graph.edge_keys import CHUNK, EdgeKeys, sort_unique, type_of_roles
 from hmem.graph.triples import Triples, both_edges
 
 PART = 1 << 25  # edges sorted at a time: 256 MB
@@ -39,9 +39,12 @@ def write_edges(folder: Writer, facts: Facts, num_entities: int, num_relations: 
         keys = np.fromfile(path, dtype=np.int64) if size else np.empty(0, dtype=np.int64)
         path.unlink(missing_ok=True)
         keys = sort_unique(keys)
-        fillers.write(packed.fillers(keys))
-        roles.write(packed.roles(keys))
-        degrees = np.bincount(packed.owners(keys), minlength=int(bounds[number + 1] - bounds[number]))
+        degrees = np.zeros(int(bounds[number + 1] - bounds[number]), dtype=np.int64)
+        for start in range(0, len(keys), CHUNK):
+            owner, role, filler = packed.unpack(keys[start : start + CHUNK])
+            degrees += np.bincount(owner, minlength=len(degrees))
+            roles.write(role)
+            fillers.write(filler)
         offsets.write(num_edges + np.cumsum(degrees))
         num_edges += len(keys)
     return num_edges
