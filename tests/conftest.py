@@ -7,6 +7,7 @@ test`), and sums in one order give weights that can be compared bit by bit.
 import fcntl
 import gc
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ torch.set_num_threads(1)
 shapes.install()
 
 
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30  # where `tmp_path` is, if there is room: no test waits for a disk
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
@@ -84,6 +86,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     shapes.every_call = config.getoption("--slow")
     laws.load(thorough=shapes.every_call)
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -96,6 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # what was imported and collected stays, and need not be looked through again and again
+    gc.set_threshold(10_000, 50, 100)
 
 
 MadeOnce = Callable[[str, Callable[[Path], object]], Path]

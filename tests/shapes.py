@@ -2,8 +2,8 @@
 
 The hook decorates every function of hmem with `jaxtyping.jaxtyped`, which binds each call's arguments to the signature
 and checks them twice. Here a function is checked once, by beartype, and only one whose signature has shapes begins a
-new scope of dimensions. A function with shapes that is called very often is checked the first so many times, and then
-now and then; with `pytest --slow` each time.
+new scope of dimensions. A function that is called very often is checked the first so many times, and then now and then;
+with `pytest --slow` each time.
 """
 
 import dataclasses
@@ -35,13 +35,16 @@ def checked(function: Any = None, *, typechecker: Any) -> Any:
         if "__init__" in vars(function):
             function.__init__ = checked(function.__init__, typechecker=typechecker)  # type: ignore[method-assign]
         return function
-    if not inspect.isfunction(function) or _is_generator(function) or _names_a_type(function):
+    if not inspect.isfunction(function):
         return jaxtyped(function, typechecker=typechecker)
+    if _is_generator(function) or _names_a_type(function):
+        return _now_and_then(function, jaxtyped(function, typechecker=typechecker))
     within = beartype(function)
-    return _in_a_scope(function, within) if any(map(_has_shape, function.__annotations__.values())) else within
+    has_shapes = any(map(_has_shape, function.__annotations__.values()))
+    return _now_and_then(function, _in_a_scope(function, within) if has_shapes else within)
 
 
-def _in_a_scope(function: Callable[..., Any], within: Callable[..., Any]) -> Callable[..., Any]:
+def _now_and_then(function: Callable[..., Any], within: Callable[..., Any]) -> Callable[..., Any]:
     calls = 0
 
     @functools.wraps(function)
@@ -50,6 +53,14 @@ def _in_a_scope(function: Callable[..., Any], within: Callable[..., Any]) -> Cal
         calls += 1
         if calls > ALWAYS and calls % OFTEN and not every_call:
             return function(*arguments, **options)
+        return within(*arguments, **options)
+
+    return call
+
+
+def _in_a_scope(function: Callable[..., Any], within: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
         with SCOPE:
             return within(*arguments, **options)
 

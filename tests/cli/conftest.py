@@ -1,6 +1,7 @@
 """What the tests of the commands share: `hmem …` in this process, and a model of the toy graph trained once."""
 
 import contextlib
+import functools
 import re
 import shutil
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import typer
 
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID, MadeOnce
 from tests.pages import enter
@@ -38,6 +40,9 @@ corvine_bird.n.01 hyponym raven.n.01
 corvine_bird.n.01 hyponym crow.n.01
 crow.n.01 hypernym corvine_bird.n.01
 """
+
+
+typer.main.get_command = functools.cache(typer.main.get_command)  # which makes all commands anew for each call
 
 
 def tabbed(text: str) -> str:
