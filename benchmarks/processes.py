@@ -36,7 +36,9 @@ from hmem.model.presets import preset
 from hmem.reproduction.results import append_line
 from hmem.runs.choose import chosen
 from hmem.training.gathering import gathered
-from hmem.training.loop import Hooks, Progress, material_of, train
+from hmem.training.hooks import Hooks, Progress
+from hmem.training.loop import train
+from hmem.training.material import material_of
 from hmem.training.processes import END, Processes, Together
 from hmem.training.split import SplitSteps, steps_of
 

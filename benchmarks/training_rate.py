@@ -23,6 +23,7 @@ from hmem.model.explicit import ExplicitMemory
 from hmem.model.presets import preset
 from hmem.reproduction.results import append_line
 from hmem.training import loop, loss
+from hmem.training.material import material_of
 from hmem.training.steps import Steps
 
 
@@ -79,7 +80,7 @@ def main() -> None:
     dataset = load_dataset(given.data)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     size = (dataset.num_entities, dataset.num_relations)
-    run, done = Steps(loop.material_of(config, dataset.train, *size, device), device), count()
+    run, done = Steps(material_of(config, dataset.train, *size, device), device), count()
 
     def step() -> None:
         run.take(next(done), 1.0)

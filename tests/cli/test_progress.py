@@ -8,7 +8,7 @@ from rich.console import Console
 
 from hmem.cli import progress
 from hmem.cli.progress import import_progress, step_progress, training_progress
-from hmem.training.loop import Progress
+from hmem.training.hooks import Progress
 
 
 def now(validated: float | None = None, best: float | None = None) -> Progress:

@@ -15,7 +15,8 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.triples import as_triples
 from hmem.model.build import ModelScorer
 from hmem.model.index import FrozenIndex
-from hmem.training.loop import Hooks, Progress, train
+from hmem.training.hooks import Hooks, Progress
+from hmem.training.loop import train
 from tests.model.problems import small
 
 FOLDER = Path(__file__).parent

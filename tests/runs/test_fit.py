@@ -20,7 +20,7 @@ from hmem.runs.choose import share_missing
 from hmem.runs.fit import configure
 from hmem.runs.folder import claimed
 from hmem.sqlite_files import SAVED
-from hmem.training.loop import Progress
+from hmem.training.hooks import Progress
 from hmem.training.state import State
 
 SMALL: dict[str, Any] = {

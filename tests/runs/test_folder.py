@@ -13,7 +13,7 @@ from hmem.model.checkpoint import Model
 from hmem.model.weights import write_tensors
 from hmem.runs.folder import RunFolder, claimed, difference, read_facts, read_run
 from hmem.sqlite_files import FACTS, STATE
-from hmem.training.loop import Progress
+from hmem.training.hooks import Progress
 from hmem.training.state import State
 
 LOOK = Progress(epoch=1, epochs=2, step=3, share=0.5, loss=0.7, triples_per_second=9.0, seconds=1.0, best=None)

@@ -12,7 +12,7 @@ from hmem.errors import ConfigError, InterruptedRunError
 from hmem.graph.dataset import Dataset
 from hmem.runs.callbacks import Callback
 from hmem.runs.loggers import MLflowLogger, TensorBoardLogger, WandbLogger
-from hmem.training.loop import Progress
+from hmem.training.hooks import Progress
 
 SMALL: dict[str, Any] = {
     "memory": {"entity_dim": 6, "relation_dim": 4},

@@ -9,7 +9,8 @@ from hmem.graph.dataset import Dataset
 from hmem.model.build import Network
 from hmem.model.hmem import HMem
 from hmem.training.absence import fit_absence
-from hmem.training.loop import Hooks, train
+from hmem.training.hooks import Hooks
+from hmem.training.loop import train
 from tests.model.problems import memory_of, random_model, small
 
 

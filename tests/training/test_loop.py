@@ -22,7 +22,8 @@ from hmem.model.query import Query
 from hmem.model.weights import read_tensors, write_tensors
 from hmem.training import loop, loss
 from hmem.training.clock import Speedometer
-from hmem.training.loop import Hooks, Outcome, Progress, matmul_precision, train
+from hmem.training.hooks import Hooks, Outcome, Progress
+from hmem.training.loop import matmul_precision, train
 from hmem.training.loss import answer_loss
 from hmem.training.schedule import rate
 from hmem.training.start import make_optimizer, new_model, start_from_rules

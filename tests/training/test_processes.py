@@ -18,7 +18,8 @@ from hmem.graph.dataset import Dataset
 from hmem.model.build import Network
 from hmem.training import loop, processes
 from hmem.training.gathering import backend_for, gathered
-from hmem.training.loop import Hooks, Outcome, Progress, train
+from hmem.training.hooks import Hooks, Outcome, Progress
+from hmem.training.loop import train
 from hmem.training.places import Place, Started
 from hmem.training.processes import ALONE, Together
 from hmem.training.start import new_model

@@ -17,7 +17,7 @@ from hmem.model import propagation
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.batches import Batches
-from hmem.training.loop import Hooks
+from hmem.training.hooks import Hooks
 from hmem.training.propagation import Concealed, gradient_in_groups, propagation_loss, share_to_hide
 from hmem.training.start import new_model
 from hmem.training.state import State

@@ -24,12 +24,13 @@ from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.presets import PRESETS
 from hmem.model.weights import read_tensors, write_tensors
-from hmem.training import loop, split
-from hmem.training.loop import Hooks, Progress
+from hmem.training import loop
+from hmem.training.hooks import Hooks, Progress
+from hmem.training.material import VECTORS, Material, material_of
 from hmem.training.processes import ALONE, Processes
 from hmem.training.split import SplitSteps, steps_of
 from hmem.training.state import State
-from hmem.training.steps import Material, Steps
+from hmem.training.steps import Steps
 from tests.model.problems import MEMORIES, memory_of, small
 from tests.training.test_loop import EVERYTHING, STEPS, broken_off
 from tests.training.test_processes import assert_alike, fit, in_double, is_running
@@ -45,8 +46,8 @@ def config_of(name: str, candidates: int | None, training: dict[str, Any] | None
     return small(name, training={**HIDDEN, **(training or {}), "candidates": candidates})
 
 
-def material_of(config: Config, toy: Dataset) -> Material:
-    made = loop.material_of(config, toy.train, toy.num_entities, toy.num_relations, CPU)
+def precise_material(config: Config, toy: Dataset) -> Material:
+    made = material_of(config, toy.train, toy.num_entities, toy.num_relations, CPU)
     made.model.double()
     if config.training.candidates is not None:
         embeddings = memory_of(made.model).embeddings
@@ -56,7 +57,7 @@ def material_of(config: Config, toy: Dataset) -> Material:
 
 def same_start(name: str, toy: Dataset, candidates: int) -> tuple[Steps, SplitSteps]:
     """A whole model and one in parts, with the same weights."""
-    whole, apart = (steps_of(material_of(config_of(name, count), toy), CPU) for count in (None, candidates))
+    whole, apart = (steps_of(precise_material(config_of(name, count), toy), CPU) for count in (None, candidates))
     assert isinstance(apart, SplitSteps)
     given = {key: value for key, value in whole.model.state_dict().items() if key in apart.model.state_dict()}
     apart.model.load_state_dict(given)
@@ -79,7 +80,7 @@ def test_with_all_entities_as_candidates_it_is_the_usual_step(
     seen = torch.zeros_like(expected).index_copy(0, apart.sight.entities, found[0])
     torch.testing.assert_close(seen, expected)
     for (key, value), given in zip(
-        ((key, each) for key, each in whole.model.named_parameters() if key != split.VECTORS),
+        ((key, each) for key, each in whole.model.named_parameters() if key != VECTORS),
         apart.model.parameters(),
         strict=True,
     ):
@@ -89,7 +90,7 @@ def test_with_all_entities_as_candidates_it_is_the_usual_step(
 @pytest.mark.parametrize("count", [2, 3, 30])  # more than there are questions, too
 @pytest.mark.parametrize("name", ["recall", "tpr"])
 def test_processes_with_a_part_of_the_rows_take_the_steps_of_one(name: str, count: int, toy: Dataset) -> None:
-    material = material_of(config_of(name, 6), toy)
+    material = precise_material(config_of(name, 6), toy)
 
     def train(processes: Processes) -> tuple[list[float], Tensor, Tensor, HMem]:
         steps = steps_of(deepcopy(material), CPU, processes)
@@ -111,7 +112,7 @@ def test_processes_with_a_part_of_the_rows_take_the_steps_of_one(name: str, coun
 @pytest.mark.parametrize("name", SPLIT)
 def test_ranks_are_those_among_all_entities(name: str, count: int, toy: Dataset) -> None:
     """Counted by every process among its own, they add up to those of the whole model."""
-    material, rng = material_of(config_of(name, 6), toy), np.random.default_rng(0)
+    material, rng = precise_material(config_of(name, 6), toy), np.random.default_rng(0)
     entities, roles, targets = (
         rng.integers(most, size=40) for most in (toy.num_entities, 2 * toy.num_relations, toy.num_entities)
     )
@@ -134,7 +135,7 @@ def test_ranks_are_those_among_all_entities(name: str, count: int, toy: Dataset)
 
 
 def test_a_score_that_is_no_number_is_an_error(toy: Dataset) -> None:
-    steps = steps_of(material_of(config_of("recall", 6), toy), CPU)
+    steps = steps_of(precise_material(config_of("recall", 6), toy), CPU)
     assert isinstance(steps, SplitSteps)
     steps.table.rows[3] = torch.nan
     with pytest.raises(NonFiniteError, match="NaN as a score"):
@@ -192,7 +193,7 @@ def test_training_begins_with_the_vectors_of_a_model(toy: Dataset) -> None:
 
 
 def test_a_setback_leads_to_the_first_or_the_best_rows(toy: Dataset) -> None:
-    steps = steps_of(material_of(config_of("recall", 6), toy), CPU)
+    steps = steps_of(precise_material(config_of("recall", 6), toy), CPU)
     assert isinstance(steps, SplitSteps)
     first = steps.table.rows.clone()
     steps.take(0, 1.0)

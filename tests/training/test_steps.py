@@ -9,9 +9,9 @@ from torch import Tensor
 from hmem.config import Config
 from hmem.graph.dataset import Dataset
 from hmem.model.propagation import Propagation
-from hmem.training import loop
+from hmem.training.material import Material, material_of
 from hmem.training.processes import Processes
-from hmem.training.steps import Material, Steps
+from hmem.training.steps import Steps
 from tests.model.problems import MEMORIES, small
 from tests.training.test_loop import EVERYTHING, STEPS, one_step
 
@@ -29,7 +29,7 @@ class Part(Processes):
 
 
 def prepared(config: Config, toy: Dataset) -> Material:
-    made = loop.material_of(config, toy.train, toy.num_entities, toy.num_relations, CPU, None)
+    made = material_of(config, toy.train, toy.num_entities, toy.num_relations, CPU, None)
     made.model.double().train()
     return made
 

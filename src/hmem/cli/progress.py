@@ -25,7 +25,7 @@ from rich.progress import (
 from hmem.cli import output
 
 if TYPE_CHECKING:
-    from hmem.training.loop import Progress as TrainingProgress
+    from hmem.training.hooks import Progress as TrainingProgress
 
 EVERY = 30.0  # seconds between two lines, where there is no terminal for a bar
 ProgressBars = Callable[[str, int, int | None], None]

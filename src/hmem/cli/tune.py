@@ -11,7 +11,7 @@ from hmem.errors import InterruptedRunError, plural
 
 if TYPE_CHECKING:
     from hmem.runs.tune import Tried, Tuned
-    from hmem.training.loop import Progress
+    from hmem.training.hooks import Progress
 
 SHOWN = 10  # trials in the table
 LEVELS = ("short", "longer", "whole")

@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 from hmem.model.checkpoint import Model
-from hmem.training.loop import Progress
+from hmem.training.hooks import Progress
 
 
 class Callback:

@@ -34,7 +34,8 @@ from hmem.runs.folder import RunFacts, RunFolder, claimed
 from hmem.runs.measure import Trained, ending, measured, scorer_of
 from hmem.training.clock import Clock
 from hmem.training.gathering import gathered
-from hmem.training.loop import Hooks, Outcome, Progress, train
+from hmem.training.hooks import Hooks, Outcome, Progress
+from hmem.training.loop import train
 from hmem.training.places import Place
 from hmem.training.state import State
 from hmem.training.warm_start import warm_start

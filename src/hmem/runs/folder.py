@@ -27,7 +27,7 @@ from hmem.graph.fact_keys import FactKeys
 from hmem.model.checkpoint import ASIDE, Model
 from hmem.model.weights import read_tensors, write_tensors
 from hmem.sqlite_files import FACTS, LOG, PART, RUN, SAVED, STATE, is_input
-from hmem.training.loop import Progress
+from hmem.training.hooks import Progress
 from hmem.training.pretrain import Look
 from hmem.training.state import State
 

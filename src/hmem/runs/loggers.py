@@ -15,7 +15,7 @@ from hmem.errors import ConfigError, Hint, InterruptedRunError
 from hmem.model.checkpoint import Model
 from hmem.runs.callbacks import Callback
 from hmem.runs.dotted import flat
-from hmem.training.loop import Progress
+from hmem.training.hooks import Progress
 
 
 class TensorBoardLogger(Callback):

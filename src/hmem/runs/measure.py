@@ -30,7 +30,7 @@ from hmem.model.propagation import Propagation
 from hmem.runs.callbacks import Callback
 from hmem.runs.evaluate import Watched
 from hmem.training.clock import Clock
-from hmem.training.loop import Outcome
+from hmem.training.hooks import Outcome
 
 FEWER_SLOTS = 400  # of calibration, where each takes a pass over the graph on a CPU
 FEWEST = {"questions": 10, "slots": 5}

@@ -37,7 +37,7 @@ from hmem.runs.folder import LOCK, RunFolder, claimed, difference, read_run
 from hmem.runs.measure import Trained, measured
 from hmem.runs.space import Search
 from hmem.sqlite_files import RUN
-from hmem.training.loop import Outcome, Progress
+from hmem.training.hooks import Outcome, Progress
 
 if TYPE_CHECKING:
     import optuna

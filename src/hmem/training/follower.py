@@ -18,10 +18,10 @@ from hmem.errors import ProcessError
 from hmem.training.allocation import kept_memory
 from hmem.training.gathering import backend_for, meeting
 from hmem.training.loop import matmul_precision
+from hmem.training.material import Material
 from hmem.training.places import Place
 from hmem.training.processes import END, WHILE_FIRST_IS_BUSY, Together
 from hmem.training.split import steps_of
-from hmem.training.steps import Material
 
 
 def follow(place: Place) -> int:

@@ -5,32 +5,28 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from hmem.config import Config
 from hmem.errors import CheckpointError, Hint, InterruptedRunError, NonFiniteError, ProcessError
-from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
-from hmem.model.build import Network
 from hmem.model.hmem import HMem
-from hmem.model.index import FrozenIndex
 from hmem.model.placing import fit_placing
 from hmem.training.absence import fit_absence
 from hmem.training.allocation import kept_memory
 from hmem.training.clock import Clock, Speedometer
+from hmem.training.hooks import Hooks, Outcome, Progress
+from hmem.training.material import Material, material_of
 from hmem.training.processes import ALONE, BEGIN_AGAIN, STEP, Processes
 from hmem.training.schedule import rate
-from hmem.training.split import state_apart, steps_of, without_vectors
-from hmem.training.start import new_model, start_from_rules
+from hmem.training.split import steps_of
 from hmem.training.state import State, Weights
-from hmem.training.steps import Material
 
 CHECKPOINT_MINUTES = 5.0
 SETBACK = 0.3  # what a setback leaves of the learning rate
@@ -40,45 +36,6 @@ STEP_SHARE = 0.04  # of the time, for one step
 LOOK_SHARE = 4  # times as long as a validation took must pass before the clock asks for the next
 LOG_EVERY = 20  # steps between looks at the loss; on a GPU a look waits for the device
 LOG_SECONDS = 10.0  # between them, if steps are slow
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Progress:
-    """Where a run stands, for bars and logs."""
-
-    epoch: int
-    epochs: int
-    step: int
-    share: float  # of the whole run, 0 to 1
-    loss: float
-    triples_per_second: float
-    seconds: float
-    best: float | None  # the best validation metric so far
-    validated: float | None = None  # the metric just measured, if it was
-    note: str | None = None  # what happened that a person should know
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
-    model: Network  # with the best weights
-    best: float | None  # the validation metric they reached
-    began: float | None = None  # that of the weights the run began with, if it was measured
-    epochs: float
-    seconds: float
-    stopped: str  # "done", "patience", "time", "interrupted" or "learning rate too high"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Hooks:
-    """What a run asks of its surroundings; all optional."""
-
-    validate: Callable[[Any], float] | None = (
-        None  # of a network, or of what is `Counted`: a metric to be raised, usually the validation MRR
-    )
-    progress: Callable[[Progress], None] | None = None
-    checkpoint: Callable[[State], None] | None = None
-    improved: Callable[[Network, float], None] | None = None  # told of the weights with the best metric so far
-    stop: Callable[[], bool] | None = None  # asked after each step, and in the middle of long ones
 
 
 def train(
@@ -109,34 +66,6 @@ def train(
             made = material_of(config, triples, num_entities, num_relations, torch.device("cpu"), resume)
             material = processes.map(made.prepared(place))
         return _Run(material, place, hooks or Hooks(), resume, processes, clock).go()
-
-
-def material_of(
-    config: Config,
-    triples: Triples,
-    num_entities: int,
-    num_relations: int,
-    device: torch.device,
-    resume: State | None = None,
-) -> Material:
-    """What the steps of a run need."""
-    neighborhoods = Neighborhoods.build(triples, num_entities, num_relations)
-    graph = FrozenIndex(neighborhoods, device)
-    facts = torch.from_numpy(triples.astype(np.int64))
-    is_split = config.training.candidates is not None
-    model = new_model(config, 0 if is_split else num_entities, num_relations).to(device)
-    if isinstance(model, HMem):
-        if is_split:
-            without_vectors(model)
-        else:
-            model.is_trained.copy_(torch.from_numpy(np.diff(neighborhoods.offsets) > 0))
-        if resume is None:
-            start_from_rules(model, neighborhoods, config.training.seed)
-    state = State()
-    if resume is not None:
-        state = State(weights=resume.weights, moments=resume.moments, tables=resume.tables)
-        state = state_apart(state) if is_split else state
-    return Material(config=config, facts=facts, graph=graph, num_entities=num_entities, model=model, state=state)
 
 
 class _Run:

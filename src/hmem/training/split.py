@@ -18,13 +18,12 @@ from hmem.model.query import KEEP_ALL, Drop, Noise, Query
 from hmem.training.candidates import Candidates, draw
 from hmem.training.counted import Counted, Own, Questions
 from hmem.training.loss import dropped, memory_loss
+from hmem.training.material import Material
 from hmem.training.processes import AGREE, ALONE, COLLECT, COUNT, KEEP, SAVE, Order, Processes
 from hmem.training.sight import sight_of
 from hmem.training.state import State
-from hmem.training.steps import Material, Steps, as_slice
+from hmem.training.steps import Steps, as_slice
 from hmem.training.tables import Fetched, Table
-
-VECTORS = "embeddings.entity"
 
 
 def steps_of(
@@ -34,22 +33,6 @@ def steps_of(
     """The steps of a training, as its settings want them."""
     kind = Steps if material.config.training.candidates is None else SplitSteps
     return kind(material, device, processes, told)
-
-
-def without_vectors(model: HMem) -> None:
-    """Take the vectors of entities out of the parameters of a model: it has those that are put there."""
-    entity, is_trained = model.embeddings.entity, model.is_trained
-    del model.embeddings.entity, model.is_trained
-    model.embeddings.entity, model.is_trained = entity.detach(), is_trained
-
-
-def state_apart(state: State) -> State:
-    """The state with the vectors of entities as a table: those of a model that training begins with are weights."""
-    weights, tables = dict(state.weights), dict(state.tables)
-    if VECTORS in weights:
-        tables["rows"] = weights.pop(VECTORS)
-        del weights["is_trained"]
-    return State(weights=weights, moments=state.moments, tables=tables)
 
 
 class SplitSteps(Steps):

@@ -3,52 +3,25 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from hmem.config import Config
 from hmem.model.build import Network
-from hmem.model.index import FrozenIndex
 from hmem.model.propagation import Propagation
 from hmem.model.query import Noise, Query
 from hmem.training.batches import Batches
 from hmem.training.counted import Counted
 from hmem.training.loss import gradient_function, loss_function
+from hmem.training.material import Material
 from hmem.training.processes import ALONE, BEGIN_AGAIN, STEP, Order, Processes
-from hmem.training.propagation import Concealed
 from hmem.training.start import make_optimizer
 from hmem.training.state import State
 
 MOST_GRADIENT = 1.0  # the norm to which the gradient of a network that passes messages is cut
 PART_SECONDS = 1.0  # of a part of a step, where there is a limit of time
 TIMED_SECONDS, TIMED_GROWTH = 0.2, 3  # by which it is found how long a question takes: more and more are asked
-
-
-@dataclass(kw_only=True)
-class Material:
-    """What every process of a training needs: it is made by the first, and shared with the others."""
-
-    config: Config
-    facts: Int[Tensor, "F 3"]
-    graph: FrozenIndex
-    num_entities: int
-    model: Network  # with its first weights; without vectors of entities where those are apart
-    state: State  # of a run that is resumed, its weights and moments
-
-    def prepared(self, device: torch.device) -> "Material":
-        """The same, with what every step on a CPU asks of the graph computed, so that it is shared too."""
-        if device.type != "cpu":
-            return self
-        if isinstance(self.model, Propagation):
-            links = Concealed.of(self.graph).links
-            for each in (links, links.meetings) if self.model.computed is not None else (links,):
-                each.bindings  # noqa: B018
-        elif self.model.paths is not None:
-            self.graph.keys  # noqa: B018
-        return self
 
 
 class Steps:
