@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hmem.runs import tune
+from hmem.runs import trials
 from tests.cli.conftest import Command, write_splits
 from tests.conftest import TOY_TEST, TOY_TRAIN, TOY_VALID
 
@@ -19,7 +19,7 @@ SET = tuple(part for each in FIXED for part in ("--set", each))
 @pytest.fixture
 def toy(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The toy graph, and an end after two trials."""
-    monkeypatch.setattr(tune, "MOST_TRIALS", 2)
+    monkeypatch.setattr(trials, "MOST_TRIALS", 2)
     return write_splits(here / "toy", TOY_TRAIN, TOY_VALID, TOY_TEST)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hmem.figures.tuning import tuning_picture
-from hmem.runs.tune import Tried
+from hmem.runs.trials import Tried
 
 pytest.importorskip("matplotlib")
 

@@ -12,10 +12,11 @@ from hmem.config import load_toml
 from hmem.errors import ConfigError, InterruptedRunError, NonFiniteError
 from hmem.graph.dataset import Dataset
 from hmem.model.presets import preset as settings_of
-from hmem.runs import tune
+from hmem.runs import trials, tune
 from hmem.runs.callbacks import Callback
 from hmem.runs.fit import Plan, configure, train_in
-from hmem.runs.tune import BEST, MODEL, STUDY, Next, Tried, Tuned, next_trial, tune_in
+from hmem.runs.trials import Next, Tried, next_trial
+from hmem.runs.tune import BEST, MODEL, STUDY, Tuned, tune_in
 
 optuna = pytest.importorskip("optuna")
 
@@ -61,7 +62,7 @@ def test_a_training_that_ended_by_itself_is_not_repeated() -> None:
 
 
 def test_there_is_an_end_to_cheap_trials() -> None:
-    done = [tried(n, 0.1, seconds=0.1, ended="done") for n in range(tune.MOST_TRIALS)]
+    done = [tried(n, 0.1, seconds=0.1, ended="done") for n in range(trials.MOST_TRIALS)]
     assert next_trial(done[1:], 3200.0) is not None
     assert next_trial(done, 3200.0) is None
 
@@ -83,7 +84,7 @@ class Stop(Callback):
 @pytest.fixture
 def tuning(toy: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tuned]:
     """Three trials of two epochs each, in `tuned`."""
-    monkeypatch.setattr(tune, "MOST_TRIALS", 3)
+    monkeypatch.setattr(trials, "MOST_TRIALS", 3)
 
     def run(callback: Callback | None = None, dataset: Dataset = toy, seed: int = 0, **how: Any) -> Tuned:
         config = configure(settings_of("recall"), FIXED, seed)

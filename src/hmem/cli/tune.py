@@ -10,7 +10,8 @@ from hmem.cli.progress import step_progress
 from hmem.errors import InterruptedRunError, plural
 
 if TYPE_CHECKING:
-    from hmem.runs.tune import Tried, Tuned
+    from hmem.runs.trials import Tried
+    from hmem.runs.tune import Tuned
     from hmem.training.hooks import Progress
 
 SHOWN = 10  # trials in the table

@@ -54,13 +54,12 @@ def report(
     graph: GraphName = "train",
     protocols: Sequence[Protocol] = PROTOCOLS,
     queries: Queries | None = None,
-    budget: int | None = None,
     **facts: Any,
 ) -> Report:
     """Rank a whole split and sum it up."""
     started = time.perf_counter()
     queries = queries if queries is not None else queries_of(dataset, split, graph)
-    ranks = evaluate(scorer, dataset, queries, protocols=protocols, budget=budget)
+    ranks = evaluate(scorer, dataset, queries, protocols=protocols)
     inference = dataset.inference_graph(graph)
     return Report(
         dataset=dataset.name,

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from hmem.figures.plotting import BLACK, BLUE, GRAY, GREEN, VERMILION, Picture
-from hmem.runs.tune import Tried
+from hmem.runs.trials import Tried
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

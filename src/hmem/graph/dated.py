@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hmem.graph.readers.lines import Lines, open_text
 from hmem.graph.registry import find_entry, resolve
 
+DATED = "attack"  # the dataset
 PARTS = ("train", "valid", "test", "later")  # the files of dated facts in a dataset's folder
 
 
@@ -34,16 +35,16 @@ class Newcomer:
     tails: tuple[str, ...]
 
 
-def dated_facts(name: str = "attack") -> list[DatedFact]:
-    """All facts of a dataset that has dates, the oldest first."""
-    folder = resolve(find_entry(name)).folder
+def dated_facts() -> list[DatedFact]:
+    """All facts of the bundled ATT&CK, the oldest first."""
+    folder = resolve(find_entry(DATED)).folder
     facts = [DatedFact(*row) for part in PARTS for row in _rows(folder / f"{part}.tsv.gz")]
     return sorted(facts, key=lambda fact: (fact.date, fact))
 
 
-def kinds(name: str = "attack") -> dict[str, str]:
+def kinds() -> dict[str, str]:
     """The kind of each entity that has one."""
-    rows = _rows(resolve(find_entry(name)).folder / "entities.tsv.gz")
+    rows = _rows(resolve(find_entry(DATED)).folder / "entities.tsv.gz")
     return {row[0]: row[2] for row in rows}
 
 

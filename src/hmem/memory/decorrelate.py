@@ -61,7 +61,7 @@ def eigh_inverse_root(covariance: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
     return root.to(covariance.dtype)
 
 
-def newton_schulz_inverse_root(covariance: Float[Tensor, "d d"], steps: int = NEWTON_STEPS) -> Float[Tensor, "d d"]:
+def newton_schulz_inverse_root(covariance: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
     """Σ^(−½) by matrix products alone (the coupled Newton–Schulz iteration; Higham 2008, eq. 6.35).
 
     Y → S^½ and Z → S^(−½) for S = Σ/c, where c = ‖Σ‖_F puts the eigenvalues of S into (0, 1].
@@ -70,7 +70,7 @@ def newton_schulz_inverse_root(covariance: Float[Tensor, "d d"], steps: int = NE
     eye = torch.eye(len(covariance), dtype=covariance.dtype, device=covariance.device)
     # Y₀ = S,  Z₀ = I
     y, z = covariance / size, eye
-    for _ in range(steps):
+    for _ in range(NEWTON_STEPS):
         # T = (3I − Z Y)/2
         t = 1.5 * eye - 0.5 * (z @ y)
         # Y ← Y T,  Z ← T Z

@@ -101,12 +101,11 @@ class Links:
             if self.weight is not None:
                 kept = kept * self.weight
             degree = torch.zeros(self.num_entities, device=kept.device).index_add(0, self.target, kept)  # (N,)
+            self.degree_built = degree
         else:
             changed = self.patch.degree  # (T, B) or (T, 1)
             built = pad(self.degree_built, (0, self.num_entities - self.num_built))
             degree = built[:, None].repeat(1, changed.shape[1]).index_copy(0, self.patch.targets, changed)
-        if self.patch is None:
-            self.degree_built = degree
         if self.beyond is not None:
             degree = degree + (self.beyond.edges if degree.dim() == 1 else self.beyond.edges[:, None])
         logarithm = (degree + 1).log()
@@ -206,19 +205,18 @@ class Links:
         """The same graph, where each of the given edges is hidden from one question."""
         patch = self.edges_into(torch.unique(torch.cat([target, self.patch.targets] if self.patch else [target])))
         N, Q = self.num_entities, self.num_roles
-        edge = (patch.targets[patch.row] * N + patch.source) * Q + patch.role
-        hidden = (target * N + source) * Q + role
+        edge = (patch.row * N + patch.source) * Q + patch.role
+        hidden = (torch.searchsorted(patch.targets, target) * N + source) * Q + role
         order = torch.argsort(edge)
-        place = torch.searchsorted(edge[order], hidden).clamp_max(max(0, len(edge) - 1))
-        is_there = edge[order][place] == hidden if len(edge) else torch.zeros_like(hidden, dtype=torch.bool)
-        gone = order[place[is_there]]
+        which, place = matches(edge[order], hidden)
+        gone = order[place]
         if num_questions == 1:
             kept = torch.ones(len(edge), dtype=torch.bool, device=edge.device).index_fill(0, gone, False)
             weight = None if patch.weight is None else patch.weight[kept]
             few = Patch(patch.targets, patch.row[kept], patch.source[kept], patch.role[kept], weight=weight)
             return self.patched(few, N)
         keep = torch.ones(len(edge), num_questions, dtype=torch.bool, device=edge.device)
-        keep[gone, question[is_there]] = False
+        keep[gone, question[which]] = False
         return self.patched(replace(patch, keep=keep), N)
 
     def edges_into(self, targets: Int[Tensor, " T"]) -> Patch:

@@ -45,16 +45,14 @@ WORDS = {
 Fields = list[str | None]  # what each column says; None for one that is not read
 
 
-def read_entities(
-    path: Path, *, format: str | None = None, columns: Sequence[str] | None = None, languages: Sequence[str] = ("en",)
-) -> Told:
+def read_entities(path: Path, *, columns: Sequence[str] | None = None, languages: Sequence[str] = ("en",)) -> Told:
     """What a file says about entities and relations, one description for each id, and the values of properties.
 
     `columns` say what stands in the columns of a file without heading, "" where one is not wanted, and
-    `population:int` or `height [m]` where values are. Of the languages of
-    an RDF file the first of `languages` gives the label, then text without language, then any other.
+    `population:int` or `height [m]` where values are. Of the languages of an RDF file the first of `languages` gives
+    the label, then text without language, then any other.
     """
-    format = bare_path(path).suffix.lower().removeprefix(".") if format is None else format
+    format = bare_path(path).suffix.lower().removeprefix(".")
     if format in RDF_FORMATS:
         return read_rdf_descriptions(path, format, languages)
     given = None if columns is None else _given(columns)

@@ -72,7 +72,11 @@ def read_table(
     """
     if columns is not None:
         check_columns(columns)
-    return qualified(_read(source, format, delimiter, header, columns, iris), source)
+    if isinstance(source, str | os.PathLike):
+        path = Path(os.fsdecode(source))
+        return qualified(_read_file(path, format, delimiter, header, columns, iris), source)
+    _refuse(type(source).__name__, format=format, delimiter=delimiter, header=header, iris=iris)
+    return qualified(_read_in_memory(source, columns), source)
 
 
 def qualified(table: pa.Table, source: object) -> pa.Table:
@@ -90,28 +94,6 @@ def qualified(table: pa.Table, source: object) -> pa.Table:
     for name, column in said.columns.items():
         table = table.append_column(name, column)
     return table
-
-
-def _read(
-    source: object,
-    format: str | None,
-    delimiter: str | None,
-    header: bool | None,
-    columns: Columns | None,
-    iris: str | None,
-) -> pa.Table:
-    if isinstance(source, str | os.PathLike):
-        return _read_file(Path(os.fsdecode(source)), format, delimiter, header, columns, iris)
-    kind = type(source).__name__
-    _refuse(kind, format=format, delimiter=delimiter, header=header, iris=iris)
-    if isinstance(source, NetworkXGraph):
-        return read_networkx(source, columns)
-    if hasattr(source, "__arrow_c_stream__"):
-        return read_arrow(source, columns)
-    if isinstance(source, Iterable) and not isinstance(source, bytes):
-        _refuse(kind, columns=columns)
-        return read_tuples(source)
-    raise DataError(expected="a path, a table, a graph or triples", found=f"a {kind}")
 
 
 def _read_file(
@@ -135,6 +117,18 @@ def _read_file(
     if format in _WHOLE:
         return _WHOLE[format](path)
     return read_rdf(path, format, iris or "full")
+
+
+def _read_in_memory(source: object, columns: Columns | None) -> pa.Table:
+    kind = type(source).__name__
+    if isinstance(source, NetworkXGraph):
+        return read_networkx(source, columns)
+    if hasattr(source, "__arrow_c_stream__"):
+        return read_arrow(source, columns)
+    if isinstance(source, Iterable) and not isinstance(source, bytes):
+        _refuse(kind, columns=columns)
+        return read_tuples(source)
+    raise DataError(expected="a path, a table, a graph or triples", found=f"a {kind}")
 
 
 def format_of(path: Path) -> str:
