@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from hmem.cli import demo
 from hmem.cli.main import app
+from hmem.errors import ConfigError
 from hmem.graph import dated
 from hmem.knowledge import newcomers, self_calibration
 from hmem.knowledge.explanation import Reason, Reasons
@@ -57,3 +58,10 @@ def test_a_reason_that_is_no_example_is_told_as_it_is() -> None:
     about = {"fact": ("spy", "uses", "x"), "score": 0.0, "total": None, "probability": None, "stored": False}
     assert demo.why(Reasons([reason], **about)) == "because spy uses tool"  # type: ignore[arg-type]
     assert demo.why(Reasons([], **about)) == "though no single fact decides it"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("month", ["never", "2020-01", "2024-13"])
+def test_only_months_that_are_there_can_be_asked_for(month: str) -> None:
+    answer = CliRunner().invoke(app, ["demo", "--until", month])
+    assert isinstance(answer.exception, ConfigError)
+    assert str(answer.exception) == f'"{month}": expected a month from 2024-01 to 2025-12'

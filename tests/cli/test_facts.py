@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from hmem.errors import ConfigError
 from hmem.knowledge.store.store import Store
 from tests.cli.conftest import Command, tabbed
 from tests.conftest import TOY_TRAIN, Snapshot
@@ -233,6 +234,8 @@ def test_a_time_without_zone_is_local(command: Command, monkeypatch: pytest.Monk
     assert parse_time("2026-05-01T12:00+02:00") == moment
     assert parse_time("2026-05-01T10:00Z") == moment
     assert parse_time(moment.astimezone().replace(tzinfo=None).isoformat()) == moment
+    with pytest.raises(ConfigError, match="is no date or time"):
+        parse_time("0001-01-01T00:00+14:00")  # elsewhere that is in the year before
 
 
 def test_history_of_everything_is_newest_first(command: Command, kb: str) -> None:

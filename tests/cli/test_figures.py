@@ -172,8 +172,16 @@ def test_growth_needs_new_entities(here: Path) -> None:
 
 def test_a_model_is_needed(here: Path) -> None:
     answer = run("degree", "--data", "toy")
-    assert answer.exit_code == 2
-    assert "--model" in answer.stderr
+    assert isinstance(answer.exception, ConfigError)
+    assert str(answer.exception).startswith("missing option '--model'")
+
+
+def test_pictures_go_into_a_folder(here: Path) -> None:
+    Path("file").touch()
+    for place in ("file", "file/within"):
+        answer = run("harmony", "--quick", "--out", place)
+        assert isinstance(answer.exception, ConfigError)
+        assert str(answer.exception) == f"{place} is no folder; expected one, or a place for a new one"
 
 
 def test_without_matplotlib_nothing_is_begun(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

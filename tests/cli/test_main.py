@@ -1,8 +1,8 @@
 """The command line as a whole: what ends it, in one line and with a code."""
 
 import errno
-import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +21,6 @@ def test_the_version(command: Command) -> None:
     ("error", "code", "line"),
     [
         (ConfigError("what is wrong"), 2, "what is wrong"),
-        (KeyboardInterrupt(), 130, "interrupted"),
         (PermissionError(errno.EACCES, "Permission denied", "a.tsv"), 1, "a.tsv: Permission denied"),
         (OSError("no more"), 1, "no more"),
         (
@@ -41,17 +40,51 @@ def test_what_goes_wrong_is_one_line(
     assert command("data", "list") == (code, "", f"hmem: {line}\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--bogus", "no such option: --bogus; see: hmem --help"),
+        ("kb bogus", "no such command 'bogus'; see: hmem kb --help"),
+        ("kb create", "missing argument 'KB'; see: hmem kb create --help"),
+        (
+            "predict zoo.kb a b --directio head",
+            "no such option: --directio (Possible options: --direction); see: hmem predict --help",
+        ),
+        (
+            "predict zoo.kb a b -k 0",
+            "invalid value for '--count' / '-k': it should be greater than or equal to 1; see: hmem predict --help",
+        ),
+        (
+            "predict zoo.kb a b --direction up",
+            "invalid value for '--direction': 'up' is not one of 'head', 'tail'; see: hmem predict --help",
+        ),
+    ],
+)
+def test_words_that_fit_no_command_are_one_line_too(command: Command, words: str, said: str) -> None:
+    assert command(*words.split()) == (2, "", f"hmem: {said}\n")
+
+
+def test_a_group_of_commands_alone_shows_its_help(command: Command) -> None:
+    answer = command("kb")
+    assert (answer.code, answer.err) == (2, "")
+    assert "hmem kb [OPTIONS] COMMAND" in answer.out
+
+
 def test_ctrl_c_inside_of_a_command_is_said(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """typer turns it into an exit of its own."""
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
 
-    def fails() -> None:
-        try:
-            raise RuntimeError from KeyboardInterrupt()
-        except RuntimeError:
-            sys.exit(130)
-
-    monkeypatch.setattr(main, "app", fails)
+    monkeypatch.setattr("hmem.cli.data._where", interrupted)
     assert command("data", "list") == (130, "", "hmem: interrupted\n")
+
+
+@pytest.mark.parametrize("option", ["data list --json", "missing zoo.kb --out", "sparql zoo.kb ASK{} --csv"])
+def test_a_file_that_cannot_be_written_is_told_before_the_work(command: Command, option: str) -> None:
+    """There is not even a knowledge base."""
+    told = "expected a file in a folder that you may write to"
+    assert command(*option.split(), "no/x.csv") == (2, "", f"hmem: no/x.csv cannot be written; {told}\n")
+    Path("y.csv").mkdir()
+    assert command(*option.split(), "y.csv") == (2, "", "hmem: y.csv is a folder; expected a file to write\n")
 
 
 def test_the_first_of_several_processes_lets_the_others_go(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

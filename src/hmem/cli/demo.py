@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hmem.cli import output
+from hmem.errors import ConfigError
 
 if TYPE_CHECKING:
     from hmem.graph.dated import DatedFact, Newcomer
@@ -81,9 +82,15 @@ class Replay:
         return self.kind_of.get(name) == "technique"
 
 
+def _month(text: str) -> str:
+    if re.fullmatch(r"202[45]-(0[1-9]|1[0-2])", text) is None:
+        raise ConfigError(f'"{text}": expected a month from 2024-01 to 2025-12')
+    return text
+
+
 def demo(
     until: Annotated[
-        str, typer.Option(metavar="MONTH", help="The last month that arrives, such as 2024-06.")
+        str, typer.Option(metavar="MONTH", parser=_month, help="The last month that arrives, such as 2024-06.")
     ] = "2025-12",
 ) -> None:
     """Let two years of new malware and hacker groups arrive, and predict what they do from three facts each.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 import typer
 
 from hmem.cli import options, output
-from hmem.errors import DataError
+from hmem.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from hmem.figures.compared_models import ComparedModel, Kind
@@ -177,7 +177,10 @@ def prepare(out: Path) -> None:
     from hmem.figures.plotting import require_matplotlib
 
     require_matplotlib()
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigError("{path} is no folder; expected one, or a place for a new one", path=out) from None
 
 
 def write(

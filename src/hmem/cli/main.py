@@ -8,10 +8,13 @@ import errno
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 from hmem.cli import (
     ask,
@@ -35,8 +38,8 @@ from hmem.cli import (
     untrained,
     values,
 )
-from hmem.cli.wording import as_typed
-from hmem.errors import HMemError
+from hmem.cli.wording import as_typed, misused
+from hmem.errors import HMemError, InterruptedRunError
 
 if TYPE_CHECKING:
     from hmem.training.places import Place
@@ -46,8 +49,41 @@ if TYPE_CHECKING:
 # this when it is imported, which no command has done yet.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+CLOSED_PIPE = 141  # the exit code of a program whose reader, `head` for instance, has seen enough
+# What typer raises for words that fit no command; the class has no name of its own there.
+UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])
+
+
+class Commands(TyperGroup):
+    """All commands, whose mistakes and ends are those of hmem in the place of typer's."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _ends():
+            return super().make_context(*args, **options)
+
+    def invoke(self, context: Any) -> Any:
+        with _ends():
+            return super().invoke(context)
+
+
+@contextmanager
+def _ends() -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        if not str(error):  # it has shown the help of a group of commands
+            raise
+        raise misused(error) from None
+    except KeyboardInterrupt:
+        raise InterruptedRunError("interrupted") from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(CLOSED_PIPE) from None
+
+
 app = typer.Typer(
     name="hmem",
+    cls=Commands,
     help="Complete knowledge graphs that keep growing.",
     no_args_is_help=True,
     add_completion=False,
@@ -125,16 +161,6 @@ def _run() -> None:
     except HMemError as error:
         print(f"hmem: {as_typed(error)}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("hmem: interrupted", file=sys.stderr)
-        sys.exit(130)
-    except SystemExit as left:
-        if isinstance(getattr(left.__context__, "__cause__", None), KeyboardInterrupt):  # typer makes it an exit
-            print("hmem: interrupted", file=sys.stderr)
-        if isinstance(left.__context__, BrokenPipeError):  # the reader, `head` for instance, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(141)  # as the shell calls it; typer makes it 1
-        raise
     except OSError as error:
         reason = error.strerror or str(error)
         what = f"{error.filename}: {reason}" if error.filename else reason

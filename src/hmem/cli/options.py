@@ -1,5 +1,6 @@
 """Arguments that several commands share, worded once."""
 
+import os
 import re
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +13,8 @@ from hmem.knowledge.store.places import place_of
 from hmem.sqlite_files import refuse_to_replace
 
 T = TypeVar("T")
+MOST_SECONDS = 86_400  # that a question may take
+LEAST_MINUTES = 0.001  # of a training
 SplitName = Literal["valid", "test"]
 GraphName = Literal["train", "train+valid"]
 
@@ -28,9 +31,14 @@ Breakdowns = Annotated[
 
 
 def free_output(path: str | None) -> str | None:
-    """Refuse a file that must not be overwritten before the work, not after it."""
+    """Refuse a file that must not or cannot be written before the work, not after it."""
     if path is not None and path != "-":
-        refuse_to_replace(Path(path))
+        target = Path(path).expanduser()
+        refuse_to_replace(target)
+        if target.is_dir():
+            raise ConfigError("{path} is a folder; expected a file to write", path=path)
+        if not os.access(target.parent, os.W_OK):
+            raise ConfigError("{path} cannot be written; expected a file in a folder that you may write to", path=path)
     return path
 
 
@@ -123,12 +131,11 @@ def listed(text: str | None) -> list[str]:
 def parse_time(text: str) -> datetime:
     """A moment of the past, as typed: 2026-05-01, 2026-05-01T12:30 or with seconds and a zone; local time if not."""
     try:
-        time = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return datetime.fromisoformat(text.strip()).astimezone()  # without a zone it is local time
+    except (ValueError, OverflowError):
         raise ConfigError(
             f'"{text}" is no date or time; expected one such as 2026-05-01, "2026-05-01 12:30" or 2026-05-01T12:30:00Z'
         ) from None
-    return time.astimezone()  # without a zone it is local time
 
 
 def parse_minutes(text: str) -> float:

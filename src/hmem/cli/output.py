@@ -143,7 +143,7 @@ def write_json(json_path: str | None, obj: object) -> bool:
     if json_path == "-":
         print(text)
         return True
-    with replacing(Path(json_path)) as beside:
+    with replacing(Path(json_path).expanduser()) as beside:
         beside.write_text(text + "\n", encoding="utf-8")
     return False
 

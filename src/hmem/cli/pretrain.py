@@ -15,7 +15,7 @@ STEPS = 6_400  # about as many as the model that comes with hmem has made
 def pretrain(
     graphs: Annotated[list[str], typer.Argument(metavar="GRAPH...", help="Datasets, by name, folder or file.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The model folder to write.")],
-    minutes: Annotated[float | None, typer.Option(help="How long to train.")] = None,
+    minutes: Annotated[float | None, typer.Option(min=options.LEAST_MINUTES, help="How long to train.")] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help=f"Or how many steps of 64 questions; {STEPS:,} if neither is given.")
     ] = None,
@@ -37,8 +37,8 @@ def pretrain(
     from hmem.runs.pretrain import pretrain_in
     from hmem.training.pretrain import Budget, Look
 
-    if minutes is not None and (steps is not None or minutes <= 0):
-        raise ConfigError("expected --minutes or --steps, more than 0, and not both")
+    if minutes is not None and steps is not None:
+        raise ConfigError("expected --minutes or --steps, and not both")
     budget = Budget(minutes=minutes, steps=STEPS if minutes is None and steps is None else steps)
     datasets = [output.load(each) for each in graphs]
     err = output.console(stderr=True)

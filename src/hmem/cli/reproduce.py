@@ -44,7 +44,9 @@ def reproduce(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is to do, and do nothing.")] = False,
     retrain: Annotated[bool, typer.Option("--retrain", help="Train and rank again what is there already.")] = False,
-    minutes: Annotated[float | None, typer.Option(help="Train each row for at most so long.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=options.LEAST_MINUTES, help="Train each row for at most so long.")
+    ] = None,
     device: options.Device = "auto",
     results: Annotated[
         Path | None,

@@ -42,7 +42,9 @@ def serve(
     workers: Annotated[
         int, typer.Option(min=1, max=MOST_WORKERS, help="Processes that answer, at one port and from one base.")
     ] = 1,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a request may take.")] = 30.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=options.MOST_SECONDS, help="Seconds that a request may take.")
+    ] = 30.0,
     log_level: Annotated[Literal["error", "warning", "info", "debug"], typer.Option(help="What to log.")] = "warning",
     device: options.Device = "cpu",
 ) -> None:

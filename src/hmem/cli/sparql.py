@@ -19,7 +19,9 @@ def sparql(
     kb: options.KnowledgeBase,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT or an ASK; or - for standard input.")],
     limit: options.Limit = 1000,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that it may take.")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, max=options.MOST_SECONDS, help="Seconds that it may take.")
+    ] = 60.0,
     csv_path: Annotated[
         str | None,
         typer.Option(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hmem.cli import output
+from hmem.cli import options, output
 from hmem.errors import ConfigError, plural
-from hmem.sqlite_files import refuse_to_replace, replacing
+from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
     from hmem.knowledge.results import Table
@@ -18,11 +18,9 @@ FORMATS = (".csv", ".parquet", ".json")
 
 def _check(target: str | None) -> str | None:
     """A ConfigError if the name does not say what to write; before anything takes long."""
-    if target is not None:
-        if Path(target).suffix.lower() not in FORMATS:
-            raise ConfigError(f'"{target}": expected NAME.csv, .parquet or .json')
-        refuse_to_replace(Path(target).expanduser())
-    return target
+    if target is not None and Path(target).suffix.lower() not in FORMATS:
+        raise ConfigError(f'"{target}": expected NAME.csv, .parquet or .json')
+    return options.free_output(target)
 
 
 Out = Annotated[

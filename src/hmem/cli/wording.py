@@ -1,13 +1,21 @@
 """Errors in the words of the command line: options as they are typed, commands instead of calls."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from hmem.errors import Hint, HMemError, word
+from hmem.errors import ConfigError, Hint, HMemError, word
 
 
 def as_typed(error: HMemError) -> str:
     """An error as one line for a reader who types commands."""
     return word(error, str, _hint, _option)
+
+
+def misused(error: Any) -> ConfigError:
+    """What typer says of words that fit no command, as an error of ours: one line, with where to read more."""
+    problem = error.format_message().removesuffix(".").replace("Value error, ", "").replace("Input should", "it should")
+    command = "hmem" if error.ctx is None else error.ctx.command_path
+    return ConfigError(problem[:1].lower() + problem[1:], hint=Hint(text="see", command=f"{command} --help"))
 
 
 def _hint(hint: Hint) -> str:

@@ -103,7 +103,7 @@ def typed(texts: Sequence[str], word: str | None, unit: str | None, language: st
     if word is None:
         return recognized(texts, unit)
     if word.lower() not in WORDS:
-        problem = f"{{option}} is one of {', '.join(WORDS)}"
+        problem = f"{{option}}: expected one of {', '.join(WORDS)}"
         raise ConfigError(problem, option="type", found=word, suggestions=closest(word, WORDS, 1))
     found = [read_as(text, WORDS[word.lower()], unit) for text in texts]
     for text, value in zip(texts, found, strict=True):

@@ -82,6 +82,8 @@ class Address:
 
 def place_of(given: At) -> Place:
     """The place that a user gives: an address, or else a path."""
+    if given == "":
+        raise ConfigError("expected the name of a knowledge base, found an empty text")
     if isinstance(given, str):
         if SCHEME.match(given):
             return Address.parse(given)
