@@ -56,6 +56,18 @@ def serve() -> Iterator[Serve]:
         yield lambda path, **settings: stack.enter_context(client(path, **settings))
 
 
+@pytest.fixture(scope="session")
+def reader(made_zoo: Path, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[TestClient]":
+    """A client of the toy graph for all tests that change nothing."""
+    from tests.serve.clients import client
+
+    path = Path(shutil.copy(made_zoo, tmp_path_factory.mktemp("shared")))
+    with client(path, allow_writes=True, poll=3600.0) as made:  # it does nothing by itself beside other tests
+        before = made.get("/graph").json()
+        yield made
+        assert made.get("/graph").json() == before, "a test has written: it takes `api` instead"
+
+
 @pytest.fixture
 def api(zoo: Path, serve: Serve) -> "TestClient":
     """A client of the toy graph that may write."""

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
 
-def test_the_page_is_made_of_files_of_the_package(api: "TestClient") -> None:
-    answer = api.get("/")
+def test_the_page_is_made_of_files_of_the_package(reader: "TestClient") -> None:
+    answer = reader.get("/")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert answer.content == (page.STATIC / "index.html").read_bytes()
     names = page.files()
     assert "index.html" in names
     for name, path in names.items():
-        answer = api.get(f"/static/{name}")
+        answer = reader.get(f"/static/{name}")
         assert answer.status_code == 200
         assert answer.content == path.read_bytes()
         assert answer.headers["content-type"] == page.TYPES[path.suffix]
@@ -43,8 +43,8 @@ def test_the_page_is_made_of_files_of_the_package(api: "TestClient") -> None:
         "/favicon.ico",
     ],
 )
-def test_nothing_else_is_there(api: "TestClient", path: str) -> None:
-    assert code_of(api.get(path)) == (404, "not_found")
+def test_nothing_else_is_there(reader: "TestClient", path: str) -> None:
+    assert code_of(reader.get(path)) == (404, "not_found")
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_nothing_else_is_there(api: "TestClient", path: str) -> None:
         ("OPTIONS", "/facts", "DELETE, GET, POST"),
     ],
 )
-def test_a_method_that_an_address_does_not_take(api: "TestClient", method: str, path: str, allowed: str) -> None:
-    answer = api.request(method, path)
+def test_a_method_that_an_address_does_not_take(reader: "TestClient", method: str, path: str, allowed: str) -> None:
+    answer = reader.request(method, path)
     assert code_of(answer) == (405, "method_not_allowed")
     assert set(answer.headers["allow"].split(", ")) == set(allowed.split(", "))
     assert method in error_of(answer)["message"]
@@ -71,7 +71,7 @@ def test_a_file_that_is_no_base_is_told_at_once(tmp_path: Path) -> None:
         create_app(tmp_path / "none.kb")
 
 
-def test_the_document_is_served(api: "TestClient") -> None:
-    document = api.get("/openapi.json").json()
+def test_the_document_is_served(reader: "TestClient") -> None:
+    document = reader.get("/openapi.json").json()
     assert document["info"]["title"] == "hmem"
     assert "/static/{name}" not in document["paths"]

@@ -42,10 +42,10 @@ def expected(kb: KnowledgeBase, question: dict[str, Any], k: int) -> list[dict[s
     ]
 
 
-def test_a_question_is_answered_as_the_library_answers_it(api: "TestClient", zoo: Path) -> None:
+def test_a_question_is_answered_as_the_library_answers_it(reader: "TestClient", zoo: Path) -> None:
     with KnowledgeBase.open(zoo, read_only=True) as kb:
         for question in QUESTIONS[::5]:
-            answer = api.post("/predict", json={**question, "k": 4})
+            answer = reader.post("/predict", json={**question, "k": 4})
             assert answer.status_code == 200
             (result,) = answer.json()["results"]
             assert result["query"] == {**question, "k": 4}
@@ -76,12 +76,12 @@ def test_questions_about_a_time(api: "TestClient") -> None:
     assert code_of(api.get("/facts", params={"at": "May"})) == (422, "invalid")
 
 
-def test_many_questions_at_once_have_the_answers_of_each(api: "TestClient") -> None:
+def test_many_questions_at_once_have_the_answers_of_each(reader: "TestClient") -> None:
     asked = QUESTIONS[::3] + QUESTIONS[:3]  # some of them twice
-    together = api.post("/predict", json={"queries": asked, "k": 5}).json()["results"]
+    together = reader.post("/predict", json={"queries": asked, "k": 5}).json()["results"]
     assert len(together) == len(asked)
     for question, result in zip(asked, together, strict=True):
-        (alone,) = api.post("/predict", json={**question, "k": 5}).json()["results"]
+        (alone,) = reader.post("/predict", json={**question, "k": 5}).json()["results"]
         assert result["query"] == alone["query"]
         assert [row["name"] for row in result["answers"]] == [row["name"] for row in alone["answers"]]
         assert [row["score"] for row in result["answers"]] == pytest.approx(
@@ -89,30 +89,30 @@ def test_many_questions_at_once_have_the_answers_of_each(api: "TestClient") -> N
         )
 
 
-def test_k_and_what_is_stored_have_sensible_defaults(api: "TestClient") -> None:
-    (result,) = api.post("/predict", json=DOG).json()["results"]
+def test_k_and_what_is_stored_have_sensible_defaults(reader: "TestClient") -> None:
+    (result,) = reader.post("/predict", json=DOG).json()["results"]
     assert result["query"] == {**DOG, "direction": "tail", "k": 10, "stored": False}
     assert len(result["answers"]) == 10
     assert not any(row["stored"] for row in result["answers"])
     for field in ("stored", "known"):  # the second is what it was called before
-        (result,) = api.post("/predict", json={**DOG, field: True}).json()["results"]
+        (result,) = reader.post("/predict", json={**DOG, field: True}).json()["results"]
         assert [row["name"] for row in result["answers"] if row["stored"]] == ["canine.n.02"]
     asked = {"queries": [DOG, {**DOG, "k": 2}], "k": 3}
-    assert [len(each["answers"]) for each in api.post("/predict", json=asked).json()["results"]] == [3, 2]
-    assert [len(each["answers"]) for each in api.post("/predict", json={"queries": [DOG]}).json()["results"]] == [10]
+    assert [len(each["answers"]) for each in reader.post("/predict", json=asked).json()["results"]] == [3, 2]
+    assert [len(each["answers"]) for each in reader.post("/predict", json={"queries": [DOG]}).json()["results"]] == [10]
 
 
-def test_a_question_that_is_not_understood_says_what_is_missing(api: "TestClient") -> None:
-    answer = api.post("/predict", json={"entity": "dog.n.01"})
+def test_a_question_that_is_not_understood_says_what_is_missing(reader: "TestClient") -> None:
+    answer = reader.post("/predict", json={"entity": "dog.n.01"})
     assert error_of(answer)["message"] == "relation: Field required"
-    answer = api.post("/predict", json={"queries": [{"entity": "dog.n.01"}]})
+    answer = reader.post("/predict", json={"queries": [{"entity": "dog.n.01"}]})
     assert error_of(answer)["message"] == "queries.0.relation: Field required"
-    answer = api.post("/predict", content=b'{"entity": "dog.n.01"}', headers={"Content-Type": "text/plain"})
+    answer = reader.post("/predict", content=b'{"entity": "dog.n.01"}', headers={"Content-Type": "text/plain"})
     assert "sent with Content-Type: application/json" in error_of(answer)["message"]
 
 
-def test_probabilities_are_calibrated(api: "TestClient") -> None:
-    rows = api.post("/predict", json={**DOG, "stored": False}).json()["results"][0]["answers"]
+def test_probabilities_are_calibrated(reader: "TestClient") -> None:
+    rows = reader.post("/predict", json={**DOG, "stored": False}).json()["results"][0]["answers"]
     assert {row["probability"] for row in rows} <= {0.125, 0.875}
 
 
@@ -129,36 +129,36 @@ def test_an_entity_that_has_outgrown_training_has_none(toy_model: Path, tmp_path
         assert {answer["probability"] is not None for answer in result["answers"]} == {has_any}
 
 
-def test_facts_are_scored_with_their_rank(api: "TestClient", zoo: Path) -> None:
+def test_facts_are_scored_with_their_rank(reader: "TestClient", zoo: Path) -> None:
     facts = [list(TOY_FACTS[0]), ["puppy.n.01", "similar_to", "dog.n.01"]]
     with KnowledgeBase.open(zoo, read_only=True) as kb:
         for direction in ("tail", "head"):
-            results = api.post("/score", json={"facts": facts, "direction": direction}).json()["results"]
+            results = reader.post("/score", json={"facts": facts, "direction": direction}).json()["results"]
             for row, each in zip(results, kb.score_many([tuple(f) for f in facts], direction=direction), strict=True):  # type: ignore[misc]
                 assert (row["head"], row["relation"], row["tail"]) == each.names
                 assert (row["rank"], row["stored"], row["probability"]) == (each.rank, each.stored, each.probability)
                 assert row["score"] == pytest.approx(each.score, abs=1e-4)
 
 
-def test_what_is_missing_and_who_is_alike(api: "TestClient", zoo: Path) -> None:
+def test_what_is_missing_and_who_is_alike(reader: "TestClient", zoo: Path) -> None:
     with KnowledgeBase.open(zoo, read_only=True) as kb:
-        body = api.post("/missing", json={"entity": "dog.n.01", "k": 3}).json()
+        body = reader.post("/missing", json={"entity": "dog.n.01", "k": 3}).json()
         assert body["entity"] == "dog.n.01"
         assert [(row["head"], row["relation"], row["tail"]) for row in body["facts"]] == [
             each.names for each in kb.missing("dog.n.01", 3)
         ]
         assert [row["rank"] for row in body["facts"]] == [1, 2, 3]
         assert all(list(TOY_FACTS).count((row["head"], row["relation"], row["tail"])) == 0 for row in body["facts"])
-        body = api.post("/similar", json={"entity": "dog.n.01", "k": 3}).json()
+        body = reader.post("/similar", json={"entity": "dog.n.01", "k": 3}).json()
         assert [(row["name"], row["similarity"]) for row in body["similar"]] == [
             (each.entity, pytest.approx(each.similarity)) for each in kb.similar("dog.n.01", 3)
         ]
 
 
 @pytest.mark.parametrize("direction", ["tail", "head"])
-def test_reasons_sum_to_the_total(api: "TestClient", direction: str) -> None:
+def test_reasons_sum_to_the_total(reader: "TestClient", direction: str) -> None:
     asked = fact("wolf.n.01", "hypernym", "carnivore.n.01", direction=direction)
-    body = api.post("/explain", json=asked).json()
+    body = reader.post("/explain", json=asked).json()
     assert {name: body[name] for name in asked} == asked
     assert body["stored"] is False
     assert math.exp(body["score"]) == pytest.approx(body["total"], rel=1e-3)
@@ -170,7 +170,7 @@ def test_reasons_sum_to_the_total(api: "TestClient", direction: str) -> None:
     for line in body["lines"]:
         assert {tuple(each) for each in line["facts"]} <= stored
         assert (line["weight"] is not None) == (line["kind"] == "fact")
-    few = api.post("/explain", json={**asked, "k": 2}).json()["lines"]
+    few = reader.post("/explain", json={**asked, "k": 2}).json()["lines"]
     assert [line["kind"] for line in few][2:] == ["others"]
     assert sum(line["contribution"] for line in few) == pytest.approx(body["total"], rel=1e-3)
 
@@ -221,8 +221,8 @@ def filled(body: Any, entity: str, relation: str) -> Any:
 
 
 @pytest.mark.parametrize(("path", "body"), ASKING + ABOUT)
-def test_a_name_that_is_not_there_is_told_with_those_like_it(api: "TestClient", path: str, body: Any) -> None:
-    answer = api.post(path, json=filled(body, "timberwolf", "hypernym"))
+def test_a_name_that_is_not_there_is_told_with_those_like_it(reader: "TestClient", path: str, body: Any) -> None:
+    answer = reader.post(path, json=filled(body, "timberwolf", "hypernym"))
     assert code_of(answer) == (404, "unknown_name")
     assert error_of(answer)["message"] == 'no entity "timberwolf"'
     assert error_of(answer)["suggestion"][0] == "timber_wolf.n.01"
@@ -291,26 +291,26 @@ def test_without_a_model_of_its_own_a_base_answers(
     ],
 )
 def test_a_request_that_makes_no_sense_or_wants_too_much_is_refused(
-    api: "TestClient", path: str, body: object, code: str
+    reader: "TestClient", path: str, body: object, code: str
 ) -> None:
-    assert code_of(api.post(path, json=body)) == ({"invalid": 422, "too_large": 413}[code], code)
+    assert code_of(reader.post(path, json=body)) == ({"invalid": 422, "too_large": 413}[code], code)
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"{", b"null", b"\xff\xfe", b'{"entity": "\\ud800", "relation": "hypernym"}', b"[" * 100_000, b"1" * 9_999],
 )
-def test_a_body_that_is_no_request_is_refused(api: "TestClient", body: bytes) -> None:
-    answer = api.post("/predict", content=body, headers={"content-type": "application/json"})
+def test_a_body_that_is_no_request_is_refused(reader: "TestClient", body: bytes) -> None:
+    answer = reader.post("/predict", content=body, headers={"content-type": "application/json"})
     assert code_of(answer) == (422, "invalid")
 
 
-def test_half_a_character_in_a_key_is_no_trouble(api: "TestClient") -> None:
+def test_half_a_character_in_a_key_is_no_trouble(reader: "TestClient") -> None:
     body = b'{"entity": "dog.n.01", "relation": "hypernym", "\\ud800": 1}'
-    answer = api.post("/predict", content=body, headers={"content-type": "application/json"})
+    answer = reader.post("/predict", content=body, headers={"content-type": "application/json"})
     assert code_of(answer) == (422, "invalid")
 
 
-def test_a_misspelt_field_is_named(api: "TestClient") -> None:
-    message = error_of(api.post("/predict", json={**DOG, "directoin": "tail"}))["message"]
+def test_a_misspelt_field_is_named(reader: "TestClient") -> None:
+    message = error_of(reader.post("/predict", json={**DOG, "directoin": "tail"}))["message"]
     assert "directoin" in message

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hmem.knowledge.store.store import Store
+from hmem.serve.context import time_of
 from hmem.serve.errors import ApiError
-from hmem.serve.routes_facts import parse_time
 from tests.knowledge.living import TOY_FACTS
 from tests.serve.clients import DOG, NEW, code_of, error_of, fact
 from tests.serve.conftest import Serve
@@ -24,16 +24,16 @@ def triples(found: dict[str, list[dict[str, str]]]) -> list[tuple[str, str, str]
     return [(each["head"], each["relation"], each["tail"]) for each in found["facts"]]
 
 
-def test_facts_by_any_of_their_names(api: "TestClient") -> None:
-    assert triples(api.get("/facts", params={"limit": 1000}).json()) == TOY_FACTS
+def test_facts_by_any_of_their_names(reader: "TestClient") -> None:
+    assert triples(reader.get("/facts", params={"limit": 1000}).json()) == TOY_FACTS
     for pattern in ({"head": "dog.n.01"}, {"relation": "part_of"}, {"tail": "dog.n.01", "relation": "hyponym"}):
         wanted = [each for each in TOY_FACTS if fact(*each) | pattern == fact(*each)]
-        assert triples(api.get("/facts", params=pattern).json()) == wanted
+        assert triples(reader.get("/facts", params=pattern).json()) == wanted
 
 
-def test_facts_page_by_page(api: "TestClient") -> None:
-    first = api.get("/facts", params={"limit": 30}).json()
-    second = api.get("/facts", params={"limit": 30, "offset": 30}).json()
+def test_facts_page_by_page(reader: "TestClient") -> None:
+    first = reader.get("/facts", params={"limit": 30}).json()
+    second = reader.get("/facts", params={"limit": 30, "offset": 30}).json()
     assert (first["more"], second["more"]) == (True, False)
     assert triples(first) + triples(second) == TOY_FACTS
 
@@ -148,19 +148,19 @@ def test_facts_as_they_were(api: "TestClient") -> None:
     ],
 )
 def test_times(text: str, time: object) -> None:
-    assert parse_time(text) == time
+    assert time_of(text) == time
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_refused(text: str) -> None:
     with suppress(ApiError):
-        assert isinstance(parse_time(text), int | datetime)
+        assert isinstance(time_of(text), int | datetime)
 
 
 @pytest.mark.parametrize("text", ["", "-1", "0001-01-01T00:00+23:00", "9999-12-31T23:59-23:00", "١٧"])
 def test_no_times(text: str) -> None:
     with pytest.raises(ApiError, match="is no time"):
-        parse_time(text)
+        time_of(text)
 
 
 def test_names_may_hold_anything(api: "TestClient") -> None:
@@ -177,12 +177,12 @@ def test_names_may_hold_anything(api: "TestClient") -> None:
     assert api.request("DELETE", "/facts", json=body).json()["removed"] == 1
 
 
-def test_removing_names_that_are_not_there_is_an_error_and_removes_nothing(api: "TestClient") -> None:
+def test_removing_names_that_are_not_there_is_an_error_and_removes_nothing(reader: "TestClient") -> None:
     body = {"facts": [fact(*TOY_FACTS[0]), fact("dig.n.01", "hypernym", "canine.n.02")]}
-    answer = api.request("DELETE", "/facts", json=body)
+    answer = reader.request("DELETE", "/facts", json=body)
     assert code_of(answer) == (404, "unknown_name")
     assert error_of(answer)["suggestion"][0] == "dog.n.01"
-    assert triples(api.get("/facts", params={"limit": 1000}).json()) == TOY_FACTS
+    assert triples(reader.get("/facts", params={"limit": 1000}).json()) == TOY_FACTS
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
@@ -201,10 +201,13 @@ def test_removing_names_that_are_not_there_is_an_error_and_removes_nothing(api: 
     ],
 )
 def test_a_write_that_makes_no_sense_is_refused(
-    api: "TestClient", method: str, body: dict[str, object], status: int
+    reader: "TestClient", method: str, body: dict[str, object], status: int
 ) -> None:
-    assert code_of(api.request(method, "/facts", json=body)) == (status, {422: "invalid", 413: "too_large"}[status])
-    assert api.get("/graph").json()["moment"] == 1
+    assert code_of(reader.request(method, "/facts", json=body)) == (
+        status,
+        {422: "invalid", 413: "too_large"}[status],
+    )
+    assert reader.get("/graph").json()["moment"] == 1
 
 
 def test_a_name_that_cannot_be_stored_is_refused(api: "TestClient") -> None:
@@ -218,12 +221,12 @@ def test_a_name_that_cannot_be_stored_is_refused(api: "TestClient") -> None:
 
 
 @pytest.mark.parametrize("path", ["/facts", "/history"])
-def test_listing_names_that_are_not_there(api: "TestClient", path: str) -> None:
-    answer = api.get(path, params={"head": "dogg.n.01"})
+def test_listing_names_that_are_not_there(reader: "TestClient", path: str) -> None:
+    answer = reader.get(path, params={"head": "dogg.n.01"})
     assert code_of(answer) == (404, "unknown_name")
     assert error_of(answer)["suggestion"][0] == "dog.n.01"
-    assert code_of(api.get(path, params={"relation": "hyponyms"})) == (404, "unknown_name")
-    assert code_of(api.get(path, params={"limit": "many"})) == (422, "invalid")
+    assert code_of(reader.get(path, params={"relation": "hyponyms"})) == (404, "unknown_name")
+    assert code_of(reader.get(path, params={"limit": "many"})) == (422, "invalid")
 
 
 def test_writes_are_off_unless_told_otherwise(serve: Serve, zoo: Path) -> None:

@@ -101,23 +101,23 @@ def names(found: dict[str, list[dict[str, object]]]) -> list[object]:
     return [each["name"] for each in found["entities"]]
 
 
-def test_entities_are_found_as_they_are_typed(api: "TestClient") -> None:
-    found = api.get("/entities", params={"search": "wolf"}).json()
+def test_entities_are_found_as_they_are_typed(reader: "TestClient") -> None:
+    found = reader.get("/entities", params={"search": "wolf"}).json()
     assert names(found)[:3] == ["wolf.n.01", "timber_wolf.n.01", "white_wolf.n.01"]
     degree = sum("wolf.n.01" in (head, tail) for head, _, tail in TOY_FACTS)
     assert found["entities"][0] == {"name": "wolf.n.01", "facts": degree, "new": False}
-    assert names(api.get("/entities", params={"search": "Timber W"}).json())[0] == "timber_wolf.n.01"
-    assert names(api.get("/entities", params={"search": "carnivroe"}).json())[0] == "carnivore.n.01"
-    assert names(api.get("/entities", params={"search": "qqq"}).json()) == []
+    assert names(reader.get("/entities", params={"search": "Timber W"}).json())[0] == "timber_wolf.n.01"
+    assert names(reader.get("/entities", params={"search": "carnivroe"}).json())[0] == "carnivore.n.01"
+    assert names(reader.get("/entities", params={"search": "qqq"}).json()) == []
 
 
-def test_without_a_word_those_with_most_facts_come_first(api: "TestClient") -> None:
-    found = api.get("/entities", params={"limit": 3}).json()
+def test_without_a_word_those_with_most_facts_come_first(reader: "TestClient") -> None:
+    found = reader.get("/entities", params={"limit": 3}).json()
     assert found["more"] is True
     facts = [each["facts"] for each in found["entities"]]
     assert facts == sorted(facts, reverse=True)
     assert facts[0] == max(sum(name in (head, tail) for head, _, tail in TOY_FACTS) for name in TRAINED)
-    assert api.get("/entities", params={"limit": 1000}).json()["more"] is False
+    assert reader.get("/entities", params={"limit": 1000}).json()["more"] is False
 
 
 def test_a_new_entity_is_found_at_once_and_said_to_be_new(api: "TestClient") -> None:
@@ -130,8 +130,8 @@ def test_a_new_entity_is_found_at_once_and_said_to_be_new(api: "TestClient") -> 
     assert api.get("/entities", params={"search": NEW}).json()["entities"][0]["facts"] == 1
 
 
-def test_neighbors_as_head_and_as_tail(api: "TestClient") -> None:
-    found = api.get("/neighbors", params={"entity": "dog.n.01"}).json()
+def test_neighbors_as_head_and_as_tail(reader: "TestClient") -> None:
+    found = reader.get("/neighbors", params={"entity": "dog.n.01"}).json()
     stored = [each for each in TOY_FACTS if "dog.n.01" in (each[0], each[2])]
     assert (found["entity"], found["new"], found["total"]) == ("dog.n.01", False, len(stored))
     shown = [(each["head"], each["relation"], each["tail"]) for each in found["facts"]]
@@ -140,7 +140,7 @@ def test_neighbors_as_head_and_as_tail(api: "TestClient") -> None:
     assert {(each["source"], each["confidence"], each["weight"]) for each in found["facts"]} == {
         ("created", None, None)
     }
-    few = api.get("/neighbors", params={"entity": "dog.n.01", "limit": 2}).json()
+    few = reader.get("/neighbors", params={"entity": "dog.n.01", "limit": 2}).json()
     assert (len(few["facts"]), few["total"]) == (2, len(stored))
 
 
@@ -152,14 +152,14 @@ def test_a_fact_about_an_entity_and_itself_is_one_neighbor(api: "TestClient") ->
     assert all(0 < each["weight"] < 1 for each in found["facts"])
 
 
-def test_weights_are_those_of_the_explanation_and_the_heaviest_come_first(api: "TestClient") -> None:
+def test_weights_are_those_of_the_explanation_and_the_heaviest_come_first(reader: "TestClient") -> None:
     for direction in ("tail", "head"):
         asked = {"entity": "wolf.n.01", "relation": "part_of", "direction": direction}
-        facts = api.get("/neighbors", params=asked).json()["facts"]
+        facts = reader.get("/neighbors", params=asked).json()["facts"]
         weights = {(each["head"], each["relation"], each["tail"]): each["weight"] for each in facts}
         assert list(weights.values()) == sorted(weights.values(), reverse=True)
         ends = ("wolf.n.01", "part_of", "cat.n.01") if direction == "tail" else ("cat.n.01", "part_of", "wolf.n.01")
-        lines = api.post("/explain", json=fact(*ends, direction=direction)).json()["lines"]
+        lines = reader.post("/explain", json=fact(*ends, direction=direction)).json()["lines"]
         explained = {tuple(line["facts"][0]): line["weight"] for line in lines if line["kind"] == "fact"}
         assert explained.keys() == weights.keys()
         for each, weight in explained.items():
@@ -172,15 +172,15 @@ def test_a_fact_the_model_cannot_use_has_no_weight(api: "TestClient") -> None:
     assert [each["weight"] is None for each in facts] == [False] * (len(facts) - 1) + [True]
 
 
-def test_an_entity_of_the_model_without_facts_has_no_neighbors(api: "TestClient") -> None:
-    found = api.get("/neighbors", params={"entity": UNTRAINED}).json()
+def test_an_entity_of_the_model_without_facts_has_no_neighbors(reader: "TestClient") -> None:
+    found = reader.get("/neighbors", params={"entity": UNTRAINED}).json()
     assert found == {"entity": UNTRAINED, "new": True, "total": 0, "facts": []}
 
 
-def test_the_address_of_before_is_still_there(api: "TestClient") -> None:
+def test_the_address_of_before_is_still_there(reader: "TestClient") -> None:
     asked = {"entity": "dog.n.01"}
-    assert api.get("/neighbours", params=asked).json() == api.get("/neighbors", params=asked).json()
-    assert "/neighbours" not in api.get("/openapi.json").json()["paths"]
+    assert reader.get("/neighbours", params=asked).json() == reader.get("/neighbors", params=asked).json()
+    assert "/neighbours" not in reader.get("/openapi.json").json()["paths"]
 
 
 def test_neighbors_of_an_entity_that_is_not_there(api: "TestClient") -> None:

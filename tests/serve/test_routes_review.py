@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
 
-def test_an_audit_is_the_one_of_python(api: "TestClient", zoo: "Path") -> None:
+def test_an_audit_is_the_one_of_python(reader: "TestClient", zoo: "Path") -> None:
     from hmem.knowledge.base import KnowledgeBase
 
-    found = api.post("/audit", json={"entity": "dog.n.01", "k": 20}).json()
+    found = reader.post("/audit", json={"entity": "dog.n.01", "k": 20}).json()
     with KnowledgeBase.open(zoo, read_only=True) as kb:
         expected = kb.audit(20, entity="dog.n.01")
     assert found["judged"] == found["of"] == expected.facts
@@ -30,21 +30,23 @@ def test_an_audit_is_the_one_of_python(api: "TestClient", zoo: "Path") -> None:
         assert [tuple(fact) for fact in each.get("because", [])] == list(same.because)
 
 
-def test_missing_facts_are_looked_for_in_a_whole_graph(api: "TestClient", zoo: "Path") -> None:
+def test_missing_facts_are_looked_for_in_a_whole_graph(reader: "TestClient", zoo: "Path") -> None:
     from hmem.knowledge.base import KnowledgeBase
 
-    found = api.post("/missing/anywhere", json={"relation": "hyponym", "k": 4}).json()
+    found = reader.post("/missing/anywhere", json={"relation": "hyponym", "k": 4}).json()
     with KnowledgeBase.open(zoo, read_only=True) as kb:
         expected = kb.missing_anywhere(4, relation="hyponym")
     assert [(each["head"], each["relation"], each["tail"]) for each in found["facts"]] == [
         each.names for each in expected
     ]
     assert found["done"] == found["of"] > 10
-    some = api.post("/missing/anywhere", json={"having": ["hypernym", "canine.n.02"], "k": 4}).json()
+    some = reader.post("/missing/anywhere", json={"having": ["hypernym", "canine.n.02"], "k": 4}).json()
     assert 0 < some["of"] < found["of"]
 
 
-def test_what_would_take_too_long_ends_with_what_was_found(api: "TestClient", monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_would_take_too_long_ends_with_what_was_found(
+    reader: "TestClient", monkeypatch: pytest.MonkeyPatch
+) -> None:
     from hmem.serve import routes_review
 
     def for_three_steps(_service: object) -> "Callable[..., bool]":
@@ -52,19 +54,19 @@ def test_what_would_take_too_long_ends_with_what_was_found(api: "TestClient", mo
         return lambda *_: next(steps) < 3
 
     monkeypatch.setattr(routes_review, "_in_time", for_three_steps)
-    found = api.post("/audit", json={}).json()
+    found = reader.post("/audit", json={}).json()
     assert (found["judged"], found["of"]) == (3 * routes_review.AT_ONCE, len(TOY_FACTS))
     assert all("instead" not in each for each in found["facts"])
-    found = api.post("/missing/anywhere", json={}).json()
+    found = reader.post("/missing/anywhere", json={}).json()
     assert found["done"] == 3 < found["of"]
 
 
 @pytest.mark.parametrize("body", [{"sample": 0}, {"k": 0}, {"of": 3}])
-def test_bad_audits_are_refused(api: "TestClient", body: dict[str, int]) -> None:
-    assert api.post("/audit", json=body).status_code == 422
+def test_bad_audits_are_refused(reader: "TestClient", body: dict[str, int]) -> None:
+    assert reader.post("/audit", json=body).status_code == 422
 
 
-def test_of_many_facts_some_are_judged(api: "TestClient") -> None:
-    found = api.post("/audit", json={"sample": 5}).json()
+def test_of_many_facts_some_are_judged(reader: "TestClient") -> None:
+    found = reader.post("/audit", json={"sample": 5}).json()
     assert (found["judged"], found["of"]) == (5, len(TOY_FACTS))
-    assert code_of(api.post("/audit", json={"entity": "woolf"}))[1] == "unknown_name"
+    assert code_of(reader.post("/audit", json={"entity": "woolf"}))[1] == "unknown_name"

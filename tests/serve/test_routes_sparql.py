@@ -18,11 +18,11 @@ ASK = "ASK { <urn:hmem:dog.n.01> ?p ?o }"
 AS_QUERY = {"content-type": "application/sparql-query"}
 
 
-def test_the_three_ways_of_the_protocol(api: "TestClient") -> None:
+def test_the_three_ways_of_the_protocol(reader: "TestClient") -> None:
     answers = [
-        api.get("/sparql", params={"query": ASK}),
-        api.post("/sparql", content=ASK, headers=AS_QUERY),
-        api.post("/sparql", data={"query": ASK}),
+        reader.get("/sparql", params={"query": ASK}),
+        reader.post("/sparql", content=ASK, headers=AS_QUERY),
+        reader.post("/sparql", data={"query": ASK}),
     ]
     for answer in answers:
         assert answer.status_code == 200, answer.text
@@ -42,9 +42,9 @@ def test_rows_as_json_and_as_csv(api: "TestClient") -> None:
     assert "rex" not in api.get("/sparql", params={"query": DOGS}).text
 
 
-def test_too_many_rows_are_said(api: "TestClient", monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_are_said(reader: "TestClient", monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmem.serve.service.MOST_SOLUTIONS", 2)
-    answer = api.get("/sparql", params={"query": "SELECT * { ?s ?p ?o }"})
+    answer = reader.get("/sparql", params={"query": "SELECT * { ?s ?p ?o }"})
     assert (len(answer.json()["results"]["bindings"]), answer.json()["more"], answer.headers["x-more"]) == (
         2,
         True,
@@ -60,20 +60,23 @@ def test_too_many_rows_are_said(api: "TestClient", monkeypatch: pytest.MonkeyPat
         ("nonsense", "not SPARQL 1.1"),
     ],
 )
-def test_bad_queries(api: "TestClient", query: str, message: str) -> None:
-    for answer in (api.get("/sparql", params={"query": query}), api.post("/sparql", content=query, headers=AS_QUERY)):
+def test_bad_queries(reader: "TestClient", query: str, message: str) -> None:
+    for answer in (
+        reader.get("/sparql", params={"query": query}),
+        reader.post("/sparql", content=query, headers=AS_QUERY),
+    ):
         assert answer.status_code == 400
         error = answer.json()["error"]
         assert error["code"] == "bad_query"
         assert error["message"].startswith(message)
 
 
-def test_bad_requests(api: "TestClient") -> None:
-    assert api.get("/sparql").json()["error"]["code"] == "invalid"
-    assert api.post("/sparql", json={"query": ASK}).status_code == 400
-    assert api.post("/sparql", content=b"\xff", headers=AS_QUERY).status_code == 400
+def test_bad_requests(reader: "TestClient") -> None:
+    assert reader.get("/sparql").json()["error"]["code"] == "invalid"
+    assert reader.post("/sparql", json={"query": ASK}).status_code == 400
+    assert reader.post("/sparql", content=b"\xff", headers=AS_QUERY).status_code == 400
     for name in ("default-graph-uri", "named-graph-uri"):
-        answer = api.post("/sparql", data={"query": ASK, name: "urn:a"})
+        answer = reader.post("/sparql", data={"query": ASK, name: "urn:a"})
         assert "one graph" in answer.json()["error"]["message"]
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
 
-def test_alive_and_ready(api: "TestClient") -> None:
-    assert api.get("/health").json() == {"status": "ok"}
-    assert api.get("/ready").json() == {"status": "ready", "model": "toy", "moment": 1}
+def test_alive_and_ready(reader: "TestClient") -> None:
+    assert reader.get("/health").json() == {"status": "ok"}
+    assert reader.get("/ready").json() == {"status": "ready", "model": "toy", "moment": 1}
 
 
 def test_a_base_without_a_model_of_its_own_is_ready(serve: Serve, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "localhost:9", "LOCALHOST.", "[::1]:8000"])
-def test_names_of_this_machine_are_ours(api: "TestClient", host: str) -> None:
-    assert api.get("/health", headers={"host": host}).status_code == 200
+def test_names_of_this_machine_are_ours(reader: "TestClient", host: str) -> None:
+    assert reader.get("/health", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_names_of_this_machine_are_ours(api: "TestClient", host: str) -> None:
         "[::1",
     ],
 )
-def test_another_name_that_points_here_is_refused(api: "TestClient", host: str) -> None:
+def test_another_name_that_points_here_is_refused(reader: "TestClient", host: str) -> None:
     for method, path in (("GET", "/graph"), ("GET", "/"), ("GET", "/health"), ("POST", "/predict")):
-        assert code_of(api.request(method, path, headers={"host": host}, json=DOG)) == (403, "forbidden")
+        assert code_of(reader.request(method, path, headers={"host": host}, json=DOG)) == (403, "forbidden")
 
 
 def test_a_name_can_be_made_ours(serve: Serve, zoo: Path) -> None:
@@ -70,12 +70,12 @@ def test_the_name_in_a_host_header(host: str, name: str) -> None:
 @pytest.mark.parametrize(
     "origin", ["http://evil.example", "null", "http://127.0.0.1:81", "http://[", "ftp://127.0.0.1"]
 )
-def test_a_page_of_another_site_may_not_send(api: "TestClient", origin: str) -> None:
+def test_a_page_of_another_site_may_not_send(reader: "TestClient", origin: str) -> None:
     body = {"facts": [fact("a", "hypernym", "dog.n.01")]}
     for method, path in (("POST", "/facts"), ("DELETE", "/facts"), ("POST", "/predict")):
-        answer = api.request(method, path, json=body, headers={"origin": origin})
+        answer = reader.request(method, path, json=body, headers={"origin": origin})
         assert code_of(answer) == (403, "forbidden")
-    answer = api.get("/neighbors?entity=dog.n.01&relation=hypernym", headers={"origin": origin})
+    answer = reader.get("/neighbors?entity=dog.n.01&relation=hypernym", headers={"origin": origin})
     assert code_of(answer) == (403, "forbidden")
     assert "access-control-allow-origin" not in answer.headers
 
@@ -90,39 +90,39 @@ def test_a_page_of_another_site_may_not_send(api: "TestClient", origin: str) -> 
         ("cross-site", "/", 200),  # a link to the page
     ],
 )
-def test_what_the_browser_says_about_the_sender_counts(api: "TestClient", site: str, path: str, status: int) -> None:
-    assert api.get(path, headers={"sec-fetch-site": site}).status_code == status
+def test_what_the_browser_says_about_the_sender_counts(reader: "TestClient", site: str, path: str, status: int) -> None:
+    assert reader.get(path, headers={"sec-fetch-site": site}).status_code == status
 
 
-def test_our_own_page_may(api: "TestClient") -> None:
+def test_our_own_page_may(reader: "TestClient") -> None:
     for origin in ("http://127.0.0.1", "https://127.0.0.1"):
-        assert api.post("/predict", json=DOG, headers={"origin": origin}).status_code == 200
+        assert reader.post("/predict", json=DOG, headers={"origin": origin}).status_code == 200
 
 
-def test_a_form_of_another_site_cannot_even_pretend(api: "TestClient") -> None:
+def test_a_form_of_another_site_cannot_even_pretend(reader: "TestClient") -> None:
     body = '{"facts": [{"head": "a", "relation": "hypernym", "tail": "dog.n.01"}]}'
-    answer = api.post("/facts", content=body, headers={"content-type": "text/plain"})
+    answer = reader.post("/facts", content=body, headers={"content-type": "text/plain"})
     assert code_of(answer) == (422, "invalid")
 
 
 @pytest.mark.parametrize("path", ["/", "/health", "/nowhere", "/static/nothing", "/openapi.json"])
-def test_every_response_has_the_headers(api: "TestClient", path: str) -> None:
-    headers = api.get(path).headers
+def test_every_response_has_the_headers(reader: "TestClient", path: str) -> None:
+    headers = reader.get(path).headers
     assert {name: headers[name] for name in HEADERS} == HEADERS
     assert "default-src 'self'" in headers["content-security-policy"]
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["cache-control"] in ("no-store", "no-cache")
-    assert code_of(api.get(path, headers={"host": "evil.example"})) == (403, "forbidden")
-    refused = api.get(path, headers={"host": "evil.example"}).headers
+    assert code_of(reader.get(path, headers={"host": "evil.example"})) == (403, "forbidden")
+    refused = reader.get(path, headers={"host": "evil.example"}).headers
     assert refused["content-security-policy"] == headers["content-security-policy"]
 
 
-def test_a_body_has_a_limit(api: "TestClient") -> None:
-    assert code_of(api.post("/predict", content=b" " * (1 << 20) + b"{}")) == (413, "too_large")
+def test_a_body_has_a_limit(reader: "TestClient") -> None:
+    assert code_of(reader.post("/predict", content=b" " * (1 << 20) + b"{}")) == (413, "too_large")
     pieces = (b" " * 100_000 for _ in range(11))
-    assert code_of(api.post("/predict", content=pieces)) == (413, "too_large")  # whose length was not announced
+    assert code_of(reader.post("/predict", content=pieces)) == (413, "too_large")  # whose length was not announced
     padded = b" " * 1_000_000 + b'{"entity": "dog.n.01", "relation": "hypernym"}'
-    assert api.post("/predict", content=padded, headers={"content-type": "application/json"}).status_code == 200
+    assert reader.post("/predict", content=padded, headers={"content-type": "application/json"}).status_code == 200
 
 
 # The guard by itself

@@ -128,6 +128,7 @@ def test_reads_do_not_wait_for_the_model_or_for_a_write(zoo: Path, slow: threadi
 def test_a_request_waits_for_one_other_thread_at_most(
     serve: Serve, zoo: Path, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: object, hops: list[str]
 ) -> None:
+    monkeypatch.setattr(News, "look", lambda news: None)
     api = serve(zoo, allow_writes=True, poll=60.0)
     made: list[str] = []
 
@@ -143,7 +144,6 @@ def test_a_request_waits_for_one_other_thread_at_most(
     with monkeypatch.context() as patched:
         for name in ("read", "ask", "predict", "write"):
             patched.setattr(Service, name, counted(name))
-        patched.setattr(News, "look", lambda news: None)
         assert api.request(method, path, json=body).status_code < 300
     assert made == hops
 

@@ -45,6 +45,7 @@ class News:
     def start(self) -> None:
         loop = asyncio.get_running_loop()
         self._service.model_changed = lambda: loop.call_soon_threadsafe(self._wake)
+        self._service.written = self.look
         self._task = loop.create_task(self._watch())
         # What is not told, is found at the next turn.
         self._deaf = self._service.store.when_written(lambda: loop.call_soon_threadsafe(self.look))
@@ -53,7 +54,7 @@ class News:
         """End all streams."""
         self._closed = True
         self._deaf()
-        self._service.model_changed = lambda: None
+        self._service.model_changed = self._service.written = lambda: None
         self._wake()
         if self._task is not None:
             self._task.cancel()

@@ -13,6 +13,7 @@ WOLF: dict[str, JsonValue] = {"entity": "wolf.n.01", "relation": "_hyponym"}
 FACT: dict[str, JsonValue] = {"head": "dire_wolf.n.01", "relation": "_hypernym", "tail": "wolf.n.01"}
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="An id, a label or an alias.")]
+Text = Annotated[str, Field(max_length=LONGEST_NAME)]
 MOST_ALIASES = 1_000
 MOST_AUDITED = 100_000  # facts of one request, if there is time for them
 MOST_MOMENT = 1 << 53
@@ -39,6 +40,12 @@ class Dated(In):
     at: Annotated[
         Day | None, Field(description="Only the facts that held then are there. Without it, all of them.")
     ] = None
+
+
+class WriteIn(In):
+    """A change of what is stored."""
+
+    source: Annotated[Name | None, Field(description="Where it comes from, or who says so; kept with it.")] = None
 
 
 class QuestionIn(Dated):
@@ -120,14 +127,13 @@ class InferIn(MissingIn):
     least: Annotated[float, Field(ge=0, le=1, description="The least probability of what is kept.")] = 0.5
 
 
-class WithdrawIn(In):
+class WithdrawIn(WriteIn):
     """Which inferred facts are taken back; without either, all of them."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"model": "base", "below": 0.6, "source": "me"}]})
 
     model: Annotated[Name | None, Field(description="Only what this model inferred.")] = None
     below: Annotated[float | None, Field(ge=0, le=1, description="Only what is less likely than this.")] = None
-    source: Annotated[Name | None, Field(description="Who takes them back; kept with them.")] = None
 
 
 class ExplainIn(Dated):
@@ -151,13 +157,12 @@ class FactIn(In):
     valid_until: Annotated[Day | None, Field(description="The last one.")] = None
 
 
-class FactsIn(In):
+class FactsIn(WriteIn):
     """Facts to store or to remove, all or none."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"facts": [FACT], "source": "me"}]})
 
     facts: Annotated[list[FactIn], Field(min_length=1, max_length=MOST_FACTS)]
-    source: Annotated[Name | None, Field(description="Where they come from; kept with the facts.")] = None
     revise: Annotated[
         bool, Field(description="Say of facts that are stored what is given, instead of adding facts.")
     ] = False
@@ -167,33 +172,29 @@ class FactsIn(In):
         return [(fact.head, fact.relation, fact.tail) for fact in self.facts]
 
 
-class MergeIn(In):
+class MergeIn(WriteIn):
     model_config = ConfigDict(json_schema_extra={"examples": [{"kept": "wolf.n.01", "other": "dog.n.01"}]})
 
     kept: Name
     other: Annotated[Name, Field(description="The one that becomes a name of the kept one.")]
-    source: Annotated[Name | None, Field(description="Who says so; kept with it.")] = None
 
 
-class UndoIn(In):
+class UndoIn(WriteIn):
     model_config = ConfigDict(json_schema_extra={"examples": [{"moment": 1}]})
 
     moment: Annotated[int, Field(ge=1, le=MOST_MOMENT, description="Of the write that is turned back.")]
-    source: Annotated[Name | None, Field(description="Who says so; kept with it.")] = None
 
 
 class DescriptionIn(In):
-    id: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Its name in the facts.")]
-    label: Annotated[str | None, Field(max_length=LONGEST_NAME)] = None
+    id: Annotated[Name, Field(description="Its name in the facts.")]
+    label: Text | None = None
     aliases: Annotated[list[Name], Field(max_length=MOST_ALIASES)] = []
-    kind: Annotated[str | None, Field(max_length=LONGEST_NAME)] = None
-    description: Annotated[str | None, Field(max_length=LONGEST_NAME)] = None
-    inverse: Annotated[
-        str | None, Field(max_length=LONGEST_NAME, description="What a relation is called from the tail to the head.")
-    ] = None
+    kind: Text | None = None
+    description: Text | None = None
+    inverse: Annotated[Text | None, Field(description="What a relation is called from the tail to the head.")] = None
 
 
-class DescriptionsIn(In):
+class DescriptionsIn(WriteIn):
     """What entities and relations are called and what they are; aliases add up."""
 
     model_config = ConfigDict(
@@ -201,19 +202,18 @@ class DescriptionsIn(In):
     )
 
     entities: Annotated[list[DescriptionIn], Field(min_length=1, max_length=MOST_FACTS)]
-    source: Annotated[Name | None, Field(description="Where it comes from; kept with it.")] = None
 
 
 class ValueIn(In):
-    entity: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Its id.")]
-    property: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Its id; a new one is made.")]
-    text: Annotated[str, Field(max_length=LONGEST_NAME, description="The value as it is written.")]
+    entity: Annotated[Name, Field(description="Its id.")]
+    property: Annotated[Name, Field(description="Its id; a new one is made.")]
+    text: Annotated[Text, Field(description="The value as it is written.")]
     datatype: Annotated[Name, Field(description="Such as xsd:integer, xsd:decimal, xsd:date or xsd:boolean.")] = STRING
     language: Name | None = None
     unit: Name | None = None
 
 
-class ValuesIn(In):
+class ValuesIn(WriteIn):
     """What properties of entities are, in the place of what they were."""
 
     model_config = ConfigDict(
@@ -225,4 +225,3 @@ class ValuesIn(In):
     )
 
     values: Annotated[list[ValueIn], Field(min_length=1, max_length=MOST_FACTS)]
-    source: Annotated[Name | None, Field(description="Where they come from; kept with them.")] = None

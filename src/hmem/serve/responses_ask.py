@@ -12,8 +12,6 @@ Score = Annotated[
     BeforeValidator(finite),
     Field(description="Higher is better, within one question. null where nothing speaks for the answer."),
 ]
-
-
 Probability = Annotated[
     float | None,
     Field(
@@ -21,16 +19,10 @@ Probability = Annotated[
         "those it was trained with."
     ),
 ]
-
-
 IfMissing = Annotated[
     float | None, Field(description="The probability, provided that an answer is missing there at all.")
 ]
-
-
 Stored = Annotated[bool, Field(description="Whether the fact is stored. Then the score is what it would be if not.")]
-
-
 InferredBy = Annotated[
     str | None, Field(description="The model that concluded it before, if that is stored; such facts are no evidence.")
 ]

@@ -9,6 +9,10 @@ from hmem.serve.requests import EndOf
 from hmem.serve.responses import Labelled, NamesOut, Out
 
 
+class WrittenOut(Out):
+    moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
+
+
 class PairOut(Out):
     kept: Annotated[str, Field(description="The one with more facts.")]
     other: str
@@ -20,10 +24,9 @@ class DuplicatesOut(Labelled):
     pairs: list[PairOut]
 
 
-class MergedOut(Out):
+class MergedOut(WrittenOut):
     """What a merge did; `POST /undo` with its moment turns it back."""
 
-    moment: int
     kept: str
     other: str
     moved: Annotated[int, Field(description="Facts of the other that are facts of the kept one now.")]
@@ -33,17 +36,15 @@ class MergedOut(Out):
     aliases: list[str]
 
 
-class UndoneOut(Out):
+class UndoneOut(WrittenOut):
     """What undoing a write did, of facts, values and texts."""
 
-    moment: int
     removed: int
     restored: int
     left: Annotated[int, Field(description="What a later write changed, and which stays as it is.")]
 
 
-class AddedOut(Out):
-    moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
+class AddedOut(WrittenOut):
     added: int
     unchanged: Annotated[int, Field(description="Those that were there already.")]
     kept: Annotated[
@@ -52,13 +53,11 @@ class AddedOut(Out):
     revised: Annotated[int, Field(description="Stored facts of which something else is said now.")] = 0
 
 
-class WithdrawnOut(Out):
-    moment: int
+class WithdrawnOut(WrittenOut):
     withdrawn: int
 
 
-class RemovedOut(Out):
-    moment: int
+class RemovedOut(WrittenOut):
     removed: int
     unchanged: Annotated[int, Field(description="Those that were not there.")]
 
@@ -113,8 +112,7 @@ class NamedOut(AboutOut):
     new: Annotated[bool, Field(description="Whether it came after the model was trained.")]
 
 
-class DescribedOut(Out):
-    moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
+class DescribedOut(WrittenOut):
     changed: Annotated[int, Field(description="Of how many something else is said now.")]
     unchanged: int
     unknown: Annotated[list[str], Field(description="Ids that no fact has, which were left out.")]
@@ -154,8 +152,7 @@ class PropertiesOut(Out):
     properties: Annotated[list[PropertyOut], Field(description="In the order in which they came.")]
 
 
-class StatedOut(Out):
-    moment: Annotated[int, Field(description="The number of this write, or of the last one if nothing changed.")]
+class StatedOut(WrittenOut):
     added: int
     removed: Annotated[int, Field(description="Values in whose place others were said.")]
     unchanged: int

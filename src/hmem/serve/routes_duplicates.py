@@ -2,18 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query
 
 from hmem.knowledge.duplicates import Finder
 from hmem.knowledge.store.merge import Merged
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import BRIEF, TheService, failures
+from hmem.serve.context import BRIEF, TheService, failures, writing
 from hmem.serve.requests import MergeIn, UndoIn
 from hmem.serve.responses_facts import DuplicatesOut, MergedOut, UndoneOut
-from hmem.serve.routes_facts import check_write
 
 MOST = 1_000  # pairs
-WRITING = failures("unauthorized", "writes_off")
 
 router = APIRouter(tags=["facts"])
 
@@ -29,10 +27,8 @@ async def list_duplicates(service: TheService, limit: Annotated[int, Query(ge=1,
     return DuplicatesOut.model_validate({"pairs": found.rows, "labels": labels})
 
 
-@router.post(
-    "/merge", dependencies=[Depends(check_write)], responses=failures("unknown_name", "unauthorized", "writes_off")
-)
-async def merge_entities(request: Request, service: TheService, body: MergeIn) -> MergedOut:
+@router.post("/merge", **writing("unknown_name"))
+async def merge_entities(service: TheService, body: MergeIn) -> MergedOut:
     """Make one entity of two, in one write: the facts and names of the other become those of the kept one."""
 
     def write(store: Store) -> Merged:
@@ -40,13 +36,11 @@ async def merge_entities(request: Request, service: TheService, body: MergeIn) -
         return store.merge(find("entity", body.kept), find("entity", body.other), source=body.source)
 
     done = await service.write(write)
-    request.app.state.news.look()
     return MergedOut.model_validate(done)
 
 
-@router.post("/undo", dependencies=[Depends(check_write)], responses=WRITING)
-async def undo_write(request: Request, service: TheService, body: UndoIn) -> UndoneOut:
+@router.post("/undo", **writing())
+async def undo_write(service: TheService, body: UndoIn) -> UndoneOut:
     """Turn a write back by its moment: what it brought goes, and what it took away comes again."""
     done = await service.write(lambda store: store.undo(body.moment, source=body.source))
-    request.app.state.news.look()
     return UndoneOut.model_validate(done)

@@ -4,18 +4,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
-from starlette.requests import Request
+from fastapi import APIRouter, Query
 
 from hmem.graph.descriptions import Description
 from hmem.knowledge.contents import facts_of
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
-from hmem.serve.context import BRIEF, NAME, At, Limit, TheService, day, failures
+from hmem.serve.context import BRIEF, NAME, At, EntityName, Limit, TheService, day, failures, writing
 from hmem.serve.name_index import Named
 from hmem.serve.requests import DescriptionsIn, EndOf
 from hmem.serve.responses_facts import DescribedOut, EntitiesOut, FoundOut, KindOut, KindsOut, NamedOut, NeighborsOut
-from hmem.serve.routes_facts import check_write
 from hmem.serve.service import Service
 from hmem.serve.settings import LONGEST_NAME
 
@@ -62,12 +60,11 @@ async def list_kinds(service: TheService) -> KindsOut:
     return KindsOut(kinds=[KindOut(kind=kind, entities=number) for kind, number in found.items()])
 
 
-@router.post("/entities", dependencies=[Depends(check_write)], responses=failures("unauthorized", "writes_off"))
-async def describe_entities(request: Request, service: TheService, body: DescriptionsIn) -> DescribedOut:
+@router.post("/entities", **writing())
+async def describe_entities(service: TheService, body: DescriptionsIn) -> DescribedOut:
     """Say what entities and relations are called and what they are, all in one write; aliases add up."""
     rows = [Description(**{**each.model_dump(), "aliases": tuple(each.aliases)}) for each in body.entities]
     written = await service.write(lambda store: store.naming.describe_all(rows, source=body.source))
-    request.app.state.news.look()
     return DescribedOut.model_validate(written)
 
 
@@ -75,7 +72,7 @@ async def describe_entities(request: Request, service: TheService, body: Descrip
 @router.get("/neighbors", **BRIEF, responses=failures("unknown_name", "not_trained"))
 async def list_neighbors(
     service: TheService,
-    name: Annotated[str, Query(alias="entity", min_length=1, max_length=LONGEST_NAME)],
+    name: EntityName,
     relation: Annotated[str | None, NAME] = None,
     direction: EndOf = "tail",
     at: At = None,

@@ -3,16 +3,14 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
-from starlette.requests import Request
+from fastapi import APIRouter, Query
 
 from hmem.graph.values import Said, Value
 from hmem.knowledge.store.records import StoredValue
-from hmem.serve.context import BRIEF, Limit, TheService, failures
+from hmem.serve.context import BRIEF, AsOf, EntityName, Limit, TheService, failures, time_of, writing
 from hmem.serve.requests import ValuesIn
 from hmem.serve.responses_ask import EstimateOut
 from hmem.serve.responses_facts import PropertiesOut, PropertyOut, StatedOut, ValuesOut
-from hmem.serve.routes_facts import check_write, parse_time
 
 router = APIRouter(tags=["graph"])
 
@@ -20,13 +18,13 @@ router = APIRouter(tags=["graph"])
 @router.get("/values", **BRIEF, responses=failures("unknown_name"))
 async def list_values(
     service: TheService,
-    name: Annotated[str, Query(alias="entity", min_length=1, description="By its id, its label or an alias.")],
+    name: EntityName,
     property_: Annotated[str | None, Query(alias="property", min_length=1)] = None,
-    as_of: Annotated[str | None, Query(description="A time, or a moment by number.")] = None,
+    as_of: AsOf = None,
     limit: Limit = 100,
 ) -> ValuesOut:
     """What is said of an entity by its properties, as it was written, now or as of then."""
-    when = None if as_of is None else parse_time(as_of)
+    when = time_of(as_of)
 
     def look() -> ValuesOut:
         entity = service.name_index.find("entity", name)
@@ -42,7 +40,7 @@ async def list_values(
 @router.get("/estimate", responses=failures("unknown_name", "not_trained", "no_facts"))
 async def estimate_value(
     service: TheService,
-    name: Annotated[str, Query(alias="entity", min_length=1, description="By its id, its label or an alias.")],
+    name: EntityName,
     property_: Annotated[str, Query(alias="property", min_length=1)],
 ) -> EstimateOut:
     """What a property of an entity probably is: a median, and where four in five are. A stored value is left out."""
@@ -58,8 +56,8 @@ async def list_properties(service: TheService) -> PropertiesOut:
     return PropertiesOut(properties=[PropertyOut.model_validate(each) for each in found])
 
 
-@router.post("/values", dependencies=[Depends(check_write)], responses=failures("unauthorized", "writes_off"))
-async def state_values(request: Request, service: TheService, body: ValuesIn) -> StatedOut:
+@router.post("/values", **writing())
+async def state_values(service: TheService, body: ValuesIn) -> StatedOut:
     """Say what properties of entities are, all in one write, in the place of what these said before.
 
     Names are ids; what is said of an entity that is not stored is left out.
@@ -73,7 +71,6 @@ async def state_values(request: Request, service: TheService, body: ValuesIn) ->
         for each in body.values
     ]
     written = await service.write(lambda store: store.values.set_all(rows, source=body.source))
-    request.app.state.news.look()
     return StatedOut.model_validate(written)
 
 

@@ -10,8 +10,10 @@ the past    one thread and one store, for what listeners have missed, which may 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -92,12 +94,13 @@ class Service:
         self.name_index = NameIndex(self.store)
         self.model = Model("loading", ModelLink.of(self.store) or ModelLink.bundled())
         self.model_changed: Callable[[], object] = lambda: None  # called when it is another, in any thread
+        self.written: Callable[[], object] = lambda: None  # called after each write, by whoever awaits it
         self._readers = ThreadPoolExecutor(READERS, "hmem-read")
         self._writers = ThreadPoolExecutor(1, "hmem-write")
         self._historians = ThreadPoolExecutor(1, "hmem-past")
         self._queriers = ThreadPoolExecutor(max(1, QUERIES // board.processes), "hmem-sparql")
         self._engine: Sparql | None = None  # from the first query on
-        self._reads = self._writes = self._queries = 0
+        self._waiting: Counter[str] = Counter()  # in the queues of the threads above
         self.batcher = Batcher(
             self.kb, window=settings.window, most_waiting=settings.most_waiting, observe=self.metrics.batch
         )
@@ -140,13 +143,8 @@ class Service:
 
     async def read(self, function: Callable[[], T]) -> T:
         """What a function finds in `store` or `name_index`."""
-        if self._reads >= MOST_READS:
-            raise ApiError("busy", f"{self._reads:,} requests are waiting already; try again in a moment")
-        self._reads += 1
-        try:
+        with self._queued("requests", MOST_READS):
             return await self._wait(self._readers.submit(function))
-        finally:
-            self._reads -= 1
 
     async def look_back(self, function: Callable[[], T]) -> T:
         """What a function finds in `past`; at most as many wait for it as there may be listeners."""
@@ -156,24 +154,19 @@ class Service:
         """What a function does to the store. Once begun it is finished, even if its caller has given up."""
         if self.writer is None:
             raise ApiError("writes_off", "this server does not accept writes")
-        if self._writes >= MOST_WRITES:
-            raise ApiError("busy", f"{self._writes:,} writes are waiting already; try again in a moment")
-        self._writes += 1
 
         def run(writer: Store) -> T:
             written = function(writer)
             self.name_index.refresh()
             return written
 
-        try:
-            return await self._wait(self._writers.submit(run, self.writer), "; the write may still be carried out")
-        finally:
-            self._writes -= 1
+        with self._queued("writes", MOST_WRITES):
+            done = await self._wait(self._writers.submit(run, self.writer), "; the write may still be carried out")
+        self.written()
+        return done
 
     async def sparql(self, text: str) -> Solutions:
         """What a SPARQL query finds, within the time that is left to its request when its turn comes."""
-        if self._queries >= MOST_QUERIES:
-            raise ApiError("busy", f"{self._queries:,} queries are waiting already; try again in a moment")
         try:
             engine = self._engine = self._engine or Sparql(self.store.path)
         except ConfigError as error:
@@ -186,11 +179,19 @@ class Service:
                 raise QueryLimitError("other queries took all of the time")
             return engine.query(text, seconds=left, limit=MOST_SOLUTIONS)
 
-        self._queries += 1
-        try:
+        with self._queued("queries", MOST_QUERIES):
             return await self._wait(self._queriers.submit(run))
+
+    @contextmanager
+    def _queued(self, what: str, most: int) -> Iterator[None]:
+        """A while in which one more of these waits; refused if there are too many."""
+        if self._waiting[what] >= most:
+            raise ApiError("busy", f"{self._waiting[what]:,} {what} are waiting already; try again in a moment")
+        self._waiting[what] += 1
+        try:
+            yield
         finally:
-            self._queries -= 1
+            self._waiting[what] -= 1
 
     async def _wait(self, future: "Future[T]", warning: str = "") -> T:
         try:
