@@ -1,11 +1,12 @@
 // The ranked answers, with bars. When facts change, rows move to their new places instead of jumping there.
 
-import { button, count, decimal, el, factKey, factLine, mayMove, nameSpan, percent } from "./dom.js";
+import { bar, button, count, decimal, el, factKey, factLine, isGiven, mayMove, nameSpan, percent } from "./dom.js";
 import { markBefore } from "./kinds.js";
 import { inWords } from "./times.js";
 
 export const FIRST = 10; // answers asked for at once
 const MORE = { 10: 25, 25: 60 };
+const CALIBRATED = "Calibrated probabilities: of answers given 70\u00a0%, about 70 in 100 hold.";
 const AGAINST =
   " The order compares all candidates, and the percentage judges each answer alone; here the two differ.";
 
@@ -94,8 +95,6 @@ export class Answers {
   }
 
   fill({ row, item, button }, scale, { entity, missing, was }) {
-    const bar = el("span", { class: "fill" });
-    bar.style.setProperty("width", `${100 * scale.part(row)}%`);
     const moved = was === undefined ? null : was === "new" ? "new" : was - row.rank;
     const way = moved === "new" ? "new" : moved > 0 ? "up" : moved < 0 ? "down" : "";
     const change = { new: "new", up: `▲ ${moved}`, down: `▼ ${-moved}` }[way] ?? "";
@@ -107,7 +106,7 @@ export class Answers {
       el("span", { class: `change ${way === "down" ? "" : "up"}`, role: label && "img", "aria-label": label }, change),
       row.later ? cameTrue(row.later) : storedOrNot(row),
       el("span", { class: "value" }, scale.value(row)),
-      el("span", { class: scale.calibrated ? "bar" : "bar relative", "aria-hidden": "true" }, bar),
+      bar(scale.part(row), scale.calibrated ? "bar" : "bar relative"),
     );
     item.classList.toggle("is-stored", Boolean(row.stored));
   }
@@ -210,12 +209,12 @@ function runsAgainst(rows) {
 
 /** How answers become bars: probabilities as they are, bare scores only beside each other and never as a percentage. */
 function barScale(rows) {
-  if (rows.every((row) => row.probability !== null && row.probability !== undefined)) {
+  if (rows.every((row) => isGiven(row.probability))) {
     return {
       calibrated: true,
       part: (row) => row.probability,
       value: (row) => percent(row.probability),
-      said: `Calibrated probabilities: of answers given 70 %, about 70 in 100 hold.${runsAgainst(rows) ? AGAINST : ""}`,
+      said: CALIBRATED + (runsAgainst(rows) ? AGAINST : ""),
     };
   }
   const scores = rows.map((row) => row.score).filter((score) => score !== null);

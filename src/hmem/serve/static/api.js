@@ -1,5 +1,6 @@
 // The server, as functions. Each returns plain data or throws an ApiError with the server's own words.
 
+import { isGiven } from "./dom.js";
 import { learn, learnAll } from "./names.js";
 
 export class ApiError extends Error {
@@ -26,7 +27,7 @@ export function useTokenDialog(ask) {
 }
 
 async function call(method, path, { query = {}, body, signal, headers = {} } = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
+  const given = Object.entries(query).filter(([, value]) => isGiven(value));
   const url = given.length ? `${path}?${new URLSearchParams(given)}` : path;
   const options = { method, signal, headers: { Accept: "application/json", ...headers } };
   if (body !== undefined) {

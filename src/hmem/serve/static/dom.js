@@ -20,13 +20,25 @@ export function button(text, kind, onclick, attributes = {}) {
   return el("button", { type: "button", class: kind, onclick, ...attributes }, text);
 }
 
+/** Whether there is a value at all; the server leaves out what it has not. */
+export function isGiven(value) {
+  return value !== null && value !== undefined;
+}
+
+/** A bar that is filled up to a part of its length. */
+export function bar(part, kind = "bar") {
+  const fill = el("span", { class: "fill" });
+  fill.style.setProperty("width", `${100 * part}%`);
+  return el("span", { class: kind, "aria-hidden": "true" }, fill);
+}
+
 function dress(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
+    if (!isGiven(value) || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else element.setAttribute(key, value === true ? "" : String(value));
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined)); // strings become text nodes
+  element.append(...children.filter(isGiven)); // strings become text nodes
   return element;
 }
 
@@ -58,7 +70,7 @@ export function share(part) {
 
 /** A score or a weight; there are answers that nothing speaks for, and they have none. */
 export function decimal(number, digits = 2) {
-  if (number === null || number === undefined) return "–";
+  if (!isGiven(number)) return "–";
   return number.toFixed(digits).replace("-", "−");
 }
 
@@ -107,11 +119,15 @@ export function entityLink(name, attributes = {}) {
   return el("a", { class: "name", href: address({ entity: name }), title, ...attributes }, text);
 }
 
+/** A relation by its name, with an arrow from head to tail: "forth" behind it, or "back" before it. */
+export function relationWord(relation, way = "forth") {
+  return el("i", { class: `relation ${way}` }, shown(relationCalled(relation)));
+}
+
 /** A fact on one line: head, relation, tail. `dim` is the name the reader knows; `mark(id)` stands before others. */
 export function factLine([head, relation, tail], dim = null, mark = () => null) {
   const name = (id) => (id === dim ? nameSpan(id, "name dim") : el("span", {}, mark(id), nameSpan(id)));
-  const middle = el("i", { class: "relation forth" }, shown(relationCalled(relation)));
-  return el("span", { class: "fact" }, name(head), " ", middle, " ", name(tail));
+  return el("span", { class: "fact" }, name(head), " ", relationWord(relation), " ", name(tail));
 }
 
 /** Facts along a walk that starts at `start`, each with an arrow that points from its head to its tail. */
@@ -121,8 +137,7 @@ export function chainLine(start, facts) {
   for (const [head, relation, tail] of facts) {
     const forth = head === here;
     here = forth ? tail : head;
-    line.append(" ", el("i", { class: `relation ${forth ? "forth" : "back"}` }, shown(relationCalled(relation))));
-    line.append(" ", nameSpan(here));
+    line.append(" ", relationWord(relation, forth ? "forth" : "back"), " ", nameSpan(here));
   }
   return line;
 }

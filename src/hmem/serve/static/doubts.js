@@ -1,7 +1,7 @@
 // Stored facts of an entity that the others speak against, looked for when a reader wants to know.
 
 import * as api from "./api.js";
-import { button, count, el, factLine, nameSpan, percent, sentence } from "./dom.js";
+import { button, count, el, factLine, isGiven, nameSpan, percent, sentence } from "./dom.js";
 import { markBefore } from "./kinds.js";
 
 const SHOWN = 5;
@@ -46,8 +46,7 @@ export class Doubts {
     const many = times > 1e6 ? "a million" : count(Math.round(Number(times.toPrecision(2))));
     const far = times < 1.5 ? "About as likely as the best other answers" :
       `The best other answers are about ${many} times as likely`;
-    const isLikely = likely !== null && likely !== undefined;
-    const share = isLikely ? ` (${percent(likely)})` : "";
+    const share = isGiven(likely) ? ` (${percent(likely)})` : "";
     const expected = instead
       ? [` Expected in place of the ${end}: `, markBefore(instead), nameSpan(instead), share]
       : [];

@@ -22,7 +22,7 @@ export function showHeadword({ name, about, said: lines }, entity, said, { total
 }
 
 function described(text) {
-  return text ? el("p", { class: "described" }, shown(text, 2000)) : null;
+  return text ? el("p", { class: "described" }, shown(text.trim(), 2000)) : null;
 }
 
 function aliases(all) {

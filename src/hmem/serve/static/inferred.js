@@ -1,13 +1,12 @@
 // The facts of an entity that a model inferred: dashed in the drawing, and listed here to be asserted or withdrawn.
 
-import { button, count, el, factLine, percent } from "./dom.js";
+import { button, count, el, factLine, isGiven, percent } from "./dom.js";
 import { markBefore } from "./kinds.js";
 
 /** What a fact says about its origin, for a reader; null for one that was asserted. */
 export function originOf({ inferred_by: model, probability }) {
   if (!model) return null;
-  const likely = probability === null || probability === undefined ? "" : `, ${percent(probability)}`;
-  return `inferred by ${model}${likely}`;
+  return `inferred by ${model}${isGiven(probability) ? `, ${percent(probability)}` : ""}`;
 }
 
 /**

@@ -2,7 +2,7 @@
 // the widths, and what is not drawn.
 
 import { fillerOf } from "./arrange.js";
-import { button, count, decimal, el, shown, svg } from "./dom.js";
+import { button, count, decimal, el, isGiven, shown, svg } from "./dom.js";
 import { kindTag } from "./kinds.js";
 import { kindOf, readFrom } from "./names.js";
 
@@ -10,7 +10,6 @@ const THIN = 0.8, THICK = 4.6; // px
 
 /** The weights of one memory often lie close together, so their range is stretched over all widths. */
 export function scaleOf(facts) {
-  const isGiven = (weight) => weight !== null && weight !== undefined;
   const weights = facts.map((fact) => fact.weight).filter(isGiven);
   const low = weights.length ? Math.min(...weights) : null;
   const high = weights.length ? Math.max(...weights) : null;

@@ -66,5 +66,5 @@ export function colophon(root, graph) {
   if (model.trouble) parts.push(model.trouble);
   parts.push(count(graph.moment, "write"));
   parts.push(graph.writes ? "facts can be changed here" : "read-only");
-  root.replaceChildren(...parts.flatMap((part, place) => [place ? " · " : "", part]));
+  root.replaceChildren(...parts.flatMap((part, place) => [place ? "\u00a0· " : "", part]));
 }

@@ -48,11 +48,11 @@ export class Question {
     const blank = el("span", { class: "blank", "aria-label": "what is asked for" }, "?");
     const itself = nameSpan(entity, "name subject"); // the headword has its id
     const [first, last] = direction === "head" ? [blank, itself] : [itself, blank];
-    const arrow = el("span", { class: "arrow", "aria-hidden": "true" }, "→");
+    const end = el("span", { class: "end" }, el("span", { class: "arrow", "aria-hidden": "true" }, "→"), last);
     for (const each of [...this.line.children]) if (each !== this.choice) each.remove(); // the choice keeps its focus
     if (!this.choice.parentNode) this.line.append(this.choice);
     this.choice.before(first);
-    this.choice.after(arrow, last);
+    this.choice.after(end);
     this.swap.disabled = !relation;
     this.all.setAttribute("aria-pressed", String(!relation));
     this.hide.hidden = !relation;

@@ -1,6 +1,7 @@
 // Why an answer scored what it scored: the stored facts and paths that gave it its score, strongest first.
 
-import { address, button, chainLine, count, decimal, el, factKey, factLine, share, shown } from "./dom.js";
+import { address, bar, button, chainLine, count, decimal, el } from "./dom.js";
+import { factKey, factLine, isGiven, share, shown } from "./dom.js";
 import { called } from "./names.js";
 
 const SAID = {
@@ -69,16 +70,13 @@ function why(row, explained, { isSum, main }) {
 }
 
 function reasonLine(entity, line) {
-  const bar = el("span", { class: "fill" });
-  bar.style.setProperty("width", `${Math.max(1.5, 100 * line.size)}%`);
   const what = !line.facts.length || line.kind === "counted"
     ? el("span", { class: "fact plain" }, SAID[line.kind] ?? line.text)
     : line.kind === "path" ? chainLine(entity, line.facts) : factLine(line.facts[0], entity);
-  const hasWeight = line.weight !== null && line.weight !== undefined;
-  const weight = hasWeight ? el("span", { class: "weight" }, `weight ${decimal(line.weight)}`) : null;
+  const weight = isGiven(line.weight) ? el("span", { class: "weight" }, `weight ${decimal(line.weight)}`) : null;
   return el("li", { class: `reason ${line.contribution < 0 ? "against" : ""}`, "data-kind": line.kind },
     el("span", { class: "part" }, line.said),
-    el("span", { class: "bar", "aria-hidden": "true" }, bar),
+    bar(Math.max(0.015, line.size)),
     el("span", { class: "what" }, what, weight && " ", weight));
 }
 

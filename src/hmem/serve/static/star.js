@@ -2,7 +2,7 @@
 // With the reasons of an answer open, what contributed is highlighted, and paths are drawn on to the answer.
 
 import { arrange, fillerOf, keyOf, place } from "./arrange.js";
-import { address, count, decimal, factKey, shown, svg } from "./dom.js";
+import { address, count, decimal, factKey, isGiven, shown, svg } from "./dom.js";
 import { originOf } from "./inferred.js";
 import { lookOf, outline } from "./kinds.js";
 import { drawLegend, scaleOf } from "./legend.js";
@@ -121,7 +121,7 @@ export class Star {
     if (said) said.setAttribute("dx", sign > 0 ? 7 : 0);
     if (said && sign < 0) label.setAttribute("dx", 7);
     text.append(...(sign > 0 ? [label, said ?? ""] : [said ?? "", label]));
-    const weight = fact.weight === null || fact.weight === undefined ? "" : `, weight ${decimal(fact.weight)}`;
+    const weight = isGiven(fact.weight) ? `, weight ${decimal(fact.weight)}` : "";
     const inFull = (id) => (called(id) === id ? id : `${called(id)} (${id})`);
     const read = `${inFull(fact.head)} ${relationCalled(fact.relation)} ${inFull(fact.tail)}`;
     const besides = [origin, what && `${called(name)} is of the kind ${what}`, fact.source && `from ${fact.source}`];

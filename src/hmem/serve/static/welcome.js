@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { plainFacts } from "./asking.js";
-import { address, count, el, entityLink, nameSpan, percent, shown } from "./dom.js";
+import { address, bar, count, el, entityLink, isGiven, nameSpan, percent, relationWord, shown } from "./dom.js";
 import { kindTag, markBefore, markOf } from "./kinds.js";
 import { called, relationCalled } from "./names.js";
 
@@ -102,15 +102,13 @@ function showQuestions(root, questions) {
 function worth({ head, relation, tail, direction, probability }) {
   const [entity, answer] = direction === "tail" ? [head, tail] : [tail, head];
   const blank = el("span", { class: "blank", "aria-label": "what is asked for" }, "?");
-  const middle = el("i", { class: "relation forth" }, shown(relationCalled(relation)));
+  const middle = relationWord(relation);
   const subject = nameSpan(entity, "name subject");
   const said = direction === "tail" ? [subject, " ", middle, " ", blank] : [blank, " ", middle, " ", subject];
   const best = [markBefore(answer), el("span", { class: "name" }, shown(called(answer)))];
-  const bar = el("span", { class: "fill" });
-  const isLikely = probability !== null && probability !== undefined;
-  if (isLikely) bar.style.setProperty("width", `${100 * probability}%`);
+  const isLikely = isGiven(probability);
   return el("a", { class: "question-card", href: address({ entity, relation, direction, answer }) },
     el("span", { class: "fact asks" }, ...said),
     el("span", { class: "best" }, ...best, isLikely ? el("span", { class: "value" }, percent(probability)) : null),
-    isLikely ? el("span", { class: "bar", "aria-hidden": "true" }, bar) : null);
+    isLikely ? bar(probability) : null);
 }
