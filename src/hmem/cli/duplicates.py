@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hmem.cli import options, output, tables, transfer
+from hmem.cli import names, options, output, tables, transfer
 from hmem.errors import plural
 
 
@@ -28,8 +28,8 @@ def duplicates(
             return
         table = output.table(["entity", "may be", "because"], ["score"])
         for each in found:
-            names = (output.cell(labels.entity(name)) for name in (each.kept, each.other))
-            table.add_row(*names, "\n".join(map(output.cell, each.reasons)), output.decimal(each.score, 1))
+            both = (output.cell(labels.entity(name)) for name in (each.kept, each.other))
+            table.add_row(*both, "\n".join(map(output.cell, each.reasons)), output.decimal(each.score, 1))
         output.show(table)
 
 
@@ -42,10 +42,8 @@ def merge(
 ) -> None:
     """Make one entity of two, in one write: the facts and names of OTHER become those of KEPT, which its old id finds
     too. Facts between the two are dropped. hmem facts undo turns it back."""
-    from hmem.cli.names import Finder, shown
-
     with transfer.open_store(kb) as store:
-        find = Finder(store)
+        find = names.Finder(store)
         done = store.merge(find.entity(kept), find.entity(other), source=source)
     if output.write_json(json_path, asdict(done)):
         return
@@ -55,5 +53,6 @@ def merge(
         f"{done.dropped:,} between the two dropped": done.dropped,
         f"{plural(done.values, 'value')} moved": done.values,
     }
-    output.say(f"{shown(done.other)} is {shown(done.kept)} now: {', '.join(text for text, so in told.items() if so)}")
+    other, kept = names.shown(done.other), names.shown(done.kept)
+    output.say(f"{other} is {kept} now: {', '.join(text for text, so in told.items() if so)}")
     output.note(f"To turn it back: hmem facts undo {kb} {done.moment}")

@@ -1,12 +1,13 @@
 """`hmem entities`: what the entities and relations of a knowledge base are called, and what they are."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hmem.cli import options, output, transfer, values
-from hmem.cli.names import shown
+from hmem.cli.names import Finder, shown
 from hmem.errors import plural
 
 app = typer.Typer(
@@ -73,10 +74,6 @@ def show(
     kb: options.KnowledgeBase, name: Name, relation: IsRelation = False, json_path: options.AnswerJson = None
 ) -> None:
     """What is known of an entity or a relation besides its facts: names, kind and description, and its values."""
-    from dataclasses import asdict
-
-    from hmem.cli.names import Finder
-
     with transfer.open_store(kb, read_only=True) as store:
         find = Finder(store)
         found = store.naming.description(
@@ -112,8 +109,6 @@ def describe(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Say what an entity or a relation is called and what it is, in the place of what was said; "" for nothing."""
-    from hmem.cli.names import Finder
-
     with transfer.open_store(kb) as store:
         find = Finder(store)
         name = find.relation(name) if relation else find.entity(name)
@@ -142,7 +137,6 @@ def set_(
     json_path: options.AnswerJson = None,
 ) -> None:
     """Say what a property of an entity is, in the place of what was said before; without a value, nothing."""
-    from hmem.cli.names import Finder
     from hmem.graph.readers.value_columns import typed
 
     said = typed(values_ or [], datatype, unit, language)

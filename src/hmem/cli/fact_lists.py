@@ -1,6 +1,7 @@
 """`hmem facts list`, `history` and `writes`: what a knowledge base holds, and how it came."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -90,8 +91,6 @@ def history(
 
 def writes(kb: options.KnowledgeBase, limit: options.Limit = LISTED, json_path: options.AnswerJson = None) -> None:
     """The writes by number, the newest first: when, from which source, and what each changed."""
-    from dataclasses import asdict
-
     with transfer.open_store(kb, read_only=True) as store:
         found, more = options.cut(store.writes(options.one_more(limit)), limit)
     if output.write_json(json_path, [asdict(each) for each in found]):

@@ -3,6 +3,7 @@
 None of these commands looks at the model, so they are quick; the next prediction uses what they did.
 """
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,6 @@ from hmem.cli.names import Finder, count_new_names, new_names, shown, tell_new_n
 from hmem.errors import ConfigError, StoreError, plural
 
 if TYPE_CHECKING:
-    from hmem.graph.qualifiers import Given
     from hmem.knowledge.store.records import Names3
     from hmem.knowledge.store.store import Store
 
@@ -39,8 +39,7 @@ def add(
     with transfer.open_store(kb) as store:
         if fact != [transfer.STANDARD]:  # typed, not read: labels are understood
             facts = [_known(store, *each) for each in facts]
-        given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
-        done = store.add(facts, source=source, **given)
+        done = store.add(facts, source=source, **options.qualifiers(confidence, valid_from, valid_until))
         new = new_names([done])
         counted = {"added": len(done.changed), "stored_before": done.unchanged, "kept": done.kept}
         if output.write_json(json_path, {**counted, **new}):
@@ -69,8 +68,8 @@ def revise(
     """Say since when and until when a stored fact held, or how sure it is; "" takes a day back. The history keeps
     what was said before."""
     facts = _given(fact)
-    given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
-    if all(value is None for value in given.values()):
+    given = options.qualifiers(confidence, valid_from, valid_until)
+    if not given:
         raise ConfigError("nothing to say of it: give --from, --until or --confidence")
     with transfer.open_store(kb) as store:
         find = Finder(store)
@@ -145,8 +144,6 @@ def undo(
 ) -> None:
     """Turn a write back: what it brought goes, and what it took away comes again, in one write. What a later write has
     changed stays as it is."""
-    from dataclasses import asdict
-
     with transfer.open_store(kb) as store:
         done = store.undo(moment, source=source)
     if output.write_json(json_path, asdict(done)):

@@ -47,7 +47,7 @@ def create(
         typer.Option(metavar="FILE", help="Labels, kinds and descriptions, as `hmem entities import` reads them."),
     ] = None,
     values: options.ValueRelations = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")] = False,
+    overwrite: options.OverwriteBase = False,
     json_path: options.AnswerJson = None,
 ) -> None:
     """Make a knowledge base, of facts, of a model of its own, of both or of neither: each can come later.
@@ -118,7 +118,7 @@ def copy(
     target: Annotated[
         Place, typer.Argument(metavar="TARGET", parser=place_of, help="Where to make the copy: a file or an address.")
     ],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")] = False,
+    overwrite: options.OverwriteBase = False,
     json_path: options.AnswerJson = None,
 ) -> None:
     """Copy a whole knowledge base with its history: a file, into PostgreSQL, or out of it.

@@ -4,13 +4,16 @@ import os
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 import typer
 
 from hmem.errors import ConfigError, Place
 from hmem.knowledge.store.places import place_of
 from hmem.sqlite_files import refuse_to_replace
+
+if TYPE_CHECKING:
+    from hmem.graph.qualifiers import Given
 
 T = TypeVar("T")
 MOST_SECONDS = 86_400  # that a question may take
@@ -49,6 +52,11 @@ Json = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+ModelOut = Annotated[Path, typer.Option("--out", metavar="DIR", help="The model folder to write.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what DIR holds.")]
+OverwriteBase = Annotated[bool, typer.Option("--overwrite", help="Replace the knowledge base that is there.")]
+Seed = Annotated[int | None, typer.Option(help="The same as --set training.seed=N.")]
 
 KnowledgeBase = Annotated[
     Place,
@@ -89,6 +97,14 @@ ValidFrom = Annotated[
 ValidUntil = Annotated[
     str | None, typer.Option("--until", metavar="DAY", help="Until when, that day, month or year included.")
 ]
+
+
+def qualifiers(confidence: float | None, valid_from: str | None, valid_until: str | None) -> "Given":
+    """What is said of facts besides their names; what was not given is left out."""
+    said = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
+    return cast("Given", {name: value for name, value in said.items() if value is not None})
+
+
 At = Annotated[
     str | None,
     typer.Option("--at", metavar="DAY", help="Only the facts that held then: 2019-05-01, 2019-05 or 2019."),
@@ -170,3 +186,12 @@ def reading(
     if columns is not None:  # by name, or by position counted from 0
         chosen["columns"] = tuple(int(name) if name.isdecimal() else name for name in columns.split(","))
     return {name: value for name, value in chosen.items() if value is not None}
+
+
+def settings(config_file: Path | None, assignments: list[str] | None) -> tuple[str | None, dict[str, Any]]:
+    """The settings of a file and those typed after it, and the preset that the file names, as `hmem tune` writes it."""
+    from hmem.config import load_toml, merge, parse_assignments
+
+    given = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
+    named = given.pop("preset", None)
+    return (None if named is None else str(named)), given

@@ -6,7 +6,8 @@ object and nothing else.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from hmem.errors import Place
+from hmem.errors import InterruptedRunError, Place
 from hmem.sqlite_files import replacing
 
 if TYPE_CHECKING:
@@ -83,6 +84,16 @@ def say(text: str) -> None:
 def note(text: str) -> None:
     """A remark for the user, on standard error and in one piece."""
     console(stderr=True).print(text, soft_wrap=True)
+
+
+@contextmanager
+def resumable(what: str, *, stderr: bool = False) -> Iterator[None]:
+    """A run that says, if it is interrupted, what goes on from there."""
+    try:
+        yield
+    except InterruptedRunError as interrupted:
+        console(stderr=stderr).print(f"{interrupted.problem.capitalize()}. {what} goes on from here.", soft_wrap=True)
+        raise typer.Exit(interrupted.exit_code) from None
 
 
 def count(value: int | None) -> str:

@@ -1,20 +1,19 @@
 """`hmem pretrain`: one network for any graph."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hmem.cli import options, output
 from hmem.cli.progress import step_progress
-from hmem.errors import ConfigError, InterruptedRunError
+from hmem.errors import ConfigError
 
 STEPS = 6_400  # about as many as the model that comes with hmem has made
 
 
 def pretrain(
     graphs: Annotated[list[str], typer.Argument(metavar="GRAPH...", help="Datasets, by name, folder or file.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The model folder to write.")],
+    out: options.ModelOut,
     minutes: Annotated[float | None, typer.Option(min=options.LEAST_MINUTES, help="How long to train.")] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help=f"Or how many steps of 64 questions; {STEPS:,} if neither is given.")
@@ -25,8 +24,8 @@ def pretrain(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
     device: options.Device = "auto",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what DIR holds.")] = False,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Train one network for any graph, on the train facts of several: what `base` is, the model that comes with hmem.
 
@@ -42,7 +41,7 @@ def pretrain(
     budget = Budget(minutes=minutes, steps=STEPS if minutes is None and steps is None else steps)
     datasets = [output.load(each) for each in graphs]
     err = output.console(stderr=True)
-    with step_progress() as show, CtrlC() as ctrl_c:
+    with output.resumable("The same command with --resume"), step_progress() as show, CtrlC() as ctrl_c:
 
         def making(done: int, number: int) -> None:
             show("graphs", done / number, f"{done:,} of {number:,}")
@@ -55,16 +54,11 @@ def pretrain(
             if not err.is_terminal and (now.step % 200 == 0 or now.share >= 1):
                 output.note(f"{line}  {now.seconds:.0f} s")
 
-        try:
-            model = pretrain_in(
-                out, datasets, budget,
-                weights=_numbers(weights), seed=seed, device=device, resume=resume, overwrite=overwrite,
-                making=making, progress=told, stop=ctrl_c.should_stop,
-            )  # fmt: skip
-        except InterruptedRunError as interrupted:
-            stopped = interrupted.problem.capitalize()
-            output.say(f"{stopped}. The same command with --resume goes on from here.")
-            raise typer.Exit(interrupted.exit_code) from None
+        model = pretrain_in(
+            out, datasets, budget,
+            weights=_numbers(weights), seed=seed, device=device, resume=resume, overwrite=overwrite,
+            making=making, progress=told, stop=ctrl_c.should_stop,
+        )  # fmt: skip
     cost = model.metrics["training"]
     output.say(f"{out}: trained {cost['steps']:,} steps in {cost['training_seconds']:.0f} s ({cost['stopped']}).")
     output.console().print(f"Next: hmem evaluate {out} DATA", style="dim", highlight=False)

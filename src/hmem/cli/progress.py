@@ -15,6 +15,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -60,38 +61,37 @@ def _counted(what: str, done: int, total: int | None) -> str:
 
 @contextmanager
 def _bars(*columns: ProgressColumn) -> Iterator[ProgressBars]:
-    """Bars with these columns on standard error, if that is a terminal, one for each thing that is reported."""
-    err, lines = output.console(stderr=True), Lines()
-    shown = (TextColumn("{task.description}"), BarColumn(), *columns)
-    with Progress(*shown, console=err, transient=True, disable=not err.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
-
-        def report(what: str, done: int, total: int | None) -> None:
-            if not err.is_terminal and lines.are_due():
-                output.note(_counted(what, done, total))
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total)
-
-        yield report
+    with _tasks(*columns) as update:
+        yield lambda what, done, total: update(what, _counted(what, done, total), completed=done, total=total)
 
 
 @contextmanager
 def step_progress() -> Iterator[Callable[[str, float, str], None]]:
     """`show(what, share, text)`: a bar on standard error for each thing, if that is a terminal, and text beside it."""
-    err, lines = output.console(stderr=True), Lines()
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[text]}"))
-    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True, disable=not err.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
+    with _tasks(TaskProgressColumn(), TextColumn("{task.fields[text]}"), TimeRemainingColumn()) as update:
 
         def show(what: str, share: float, text: str) -> None:
-            if not err.is_terminal and lines.are_due():
-                output.note(f"{what}: {share:.0%} {text}".rstrip())
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=1.0, text=text)
-            bars.update(tasks[what], completed=share, text=text)
+            update(what, f"{what}: {share:.0%} {text}".rstrip(), completed=share, total=1.0, text=text)
 
         yield show
+
+
+@contextmanager
+def _tasks(*columns: ProgressColumn) -> Iterator[Callable[..., None]]:
+    """`update(what, line, …)`: a bar with these columns on standard error for each thing, or a line now and then."""
+    err, lines = output.console(stderr=True), Lines()
+    shown = (TextColumn("{task.description}"), BarColumn(), *columns)
+    with Progress(*shown, console=err, transient=True, disable=not err.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def update(what: str, line: str, **state: Any) -> None:
+            if not err.is_terminal and lines.are_due():
+                output.note(line)
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, **state)
+            bars.update(tasks[what], **state)
+
+        yield update
 
 
 class TrainingShown:

@@ -16,16 +16,20 @@ TELLING = 0.1  # the least share of the memory as a whole that is worth taking a
 
 
 def show_reasons(found: "Reasons") -> None:
-    """The lines that matter, what all others come to, and the sum; then what the memory as a whole rests on."""
+    """What adds up to the score of an answer, or what it would be less likely without."""
     if found.total is None:
         _show_removals(found)
-        return
+    else:
+        _show_sum(found, found.total)
+
+
+def _show_sum(found: "Reasons", total: float) -> None:
+    """The lines that matter, what all others come to, and the sum; then what the memory as a whole rests on."""
     largest = max((abs(each.contribution) for each in found), default=0.0)
     order = sorted(found, key=lambda each: -abs(each.contribution))
     shown = [each for each in order[:LINES] if abs(each.contribution) > NEGLIGIBLE * largest]
     others = [each for each in found if each not in shown]
-    probability = "" if found.probability is None else f"   {output.percent(found.probability)}"
-    table = output.table(["because of"], ["weight", "adds"], title=_title(found) + probability)
+    table = output.table(["because of"], ["weight", "adds"], title=_title(found))
     for each in shown:
         weight = "" if each.weight is None else output.decimal(each.weight, 2)
         table.add_row(_because(each, found.labels), weight, _significant(each.contribution))
@@ -35,27 +39,29 @@ def show_reasons(found: "Reasons") -> None:
     table.add_section()
     whole = next((each for each in found if each.kind == "dense"), None)
     sum_of_all = "score" if whole is None else "share among all answers that are not stored"
-    table.add_row(sum_of_all, "", _significant(found.total))
+    table.add_row(sum_of_all, "", _significant(total))
     output.show(table)
-    if whole is not None and whole.contribution > TELLING * found.total:
+    if whole is not None and whole.contribution > TELLING * total:
         _show_matches(found)
-    if found.stored:
-        output.note("This fact is stored. The lines say what the others would make of it.")
+    _note_stored(found)
 
 
 def _show_removals(found: "Reasons") -> None:
     """The facts and walks without which the answer would be less likely, and how likely it would be."""
     largest = max((each.contribution for each in found), default=0.0)
     shown = [each for each in found if each.contribution > NEGLIGIBLE * largest][:LINES]
-    probability = "" if found.probability is None else f"   {output.percent(found.probability)}"
     if not shown:
         reason = "without any one of them it is as likely" if found else "nothing else is stored about the two"
-        output.note(f"{' '.join(map(output.cell, found.fact))}{probability}: no single fact decides this, {reason}.")
+        output.note(f"{_title(found)}: no single fact decides this, {reason}.")
         return
-    table = output.table(["because of"], ["without it"], title=_title(found) + probability)
+    table = output.table(["because of"], ["without it"], title=_title(found))
     for each in shown:
         table.add_row(_because(each, found.labels), "" if each.without is None else output.percent(each.without))
     output.show(table)
+    _note_stored(found)
+
+
+def _note_stored(found: "Reasons") -> None:
     if found.stored:
         output.note("This fact is stored. The lines say what the others would make of it.")
 
@@ -67,7 +73,9 @@ def _because(each: "Reason", labels: "Labels") -> str:
 
 
 def _title(found: "Reasons") -> str:
-    return " ".join(map(output.cell, found.labels.fact(*found.fact)))
+    """The fact, and its probability if it has one."""
+    probability = "" if found.probability is None else f"   {output.percent(found.probability)}"
+    return " ".join(map(output.cell, found.labels.fact(*found.fact))) + probability
 
 
 def _significant(value: float) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from hmem.cli import options, output
 from hmem.cli.progress import TrainingShown, training_progress
-from hmem.errors import ConfigError, InterruptedRunError, Place, plural
+from hmem.errors import ConfigError, Place, plural
 from hmem.knowledge.store.places import place_of, shown_place
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The model folder to write.")],
+    out: options.ModelOut,
     data: options.OptionalData = None,
     from_kb: Annotated[
         Place | None,
@@ -56,14 +56,14 @@ def train(
             help="How long in all, with measuring it in the end: 30s, 10m, 1h.",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=N.")] = None,
+    seed: options.Seed = None,
     device: options.Device = "auto",
     processes: Annotated[
         int,
         typer.Option(min=1, help="How many processes work on each batch: on a CPU cores, else GPUs, of this machine."),
     ] = 1,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what DIR holds.")] = False,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
     json_path: options.Json = None,
 ) -> None:
     """Train on the train facts of DATA, choosing the best weights by validation MRR. Test facts are not looked at.
@@ -71,7 +71,7 @@ def train(
     With --from a knowledge base takes the place of DATA: a twentieth of its facts is kept out of training to validate
     with, and when the model is ready and saved, and not before, the knowledge base uses it.
     """
-    from hmem.config import load_toml, merge, parse_assignments
+    from hmem.config import merge
     from hmem.knowledge.retraining import Retraining
     from hmem.model.presets import DEFAULT
     from hmem.model.presets import preset as settings_of
@@ -90,33 +90,28 @@ def train(
         if processes > 1:
             raise ConfigError("torchrun has started the processes; leave out --processes")
         resume = resume or (launched.attempt > 0 and RunFolder(out).is_interrupted)
-    settings = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
-    named = settings.pop("preset", None)  # as `hmem tune` writes it
-    preset = preset or (None if named is None else str(named))
+    named, settings = options.settings(config_file, assignments)
+    preset = preset or named
     if budget is not None:
         settings = merge(settings, {"training": {"minutes": budget}})
-    try:
-        with training_progress(quiet) as show, CtrlC() as ctrl_c:
-            begun = "the weights in use" if fine_tune else "the weights that come with hmem"
-            told = () if quiet else (_choices(begun, show),)
-            how: dict[str, Any] = {"device": resolve_device(device), "callbacks": (*told, show, ctrl_c)}
-            how |= {"resume": resume, "overwrite": overwrite, "processes": launched or processes}
-            if from_kb is None:
-                preset, dataset = preset or DEFAULT, output.load(str(data))
-                config = configure(settings_of(preset), settings, seed)
-                start = None if from_scratch else bundled_start(config, dataset)
-                plan = Plan(data=shown_place(str(data)), dataset=dataset, preset=preset, config=config, start=start)
-                trained = train_in(out, plan, **how)
-            else:
-                retraining = Retraining.of(from_kb, out, resume=resume)
-                if retraining.problem:
-                    output.note(retraining.problem)
-                how |= {"fine_tune": fine_tune, "from_scratch": from_scratch}
-                trained = retraining.train(out, preset, settings=settings, seed=seed, **how)
-    except InterruptedRunError as interrupted:
-        stopped = interrupted.problem.capitalize()
-        output.console(stderr=quiet).print(f"{stopped}. The same command with --resume goes on from here.")
-        raise typer.Exit(interrupted.exit_code) from None
+    going_on = output.resumable("The same command with --resume", stderr=quiet)
+    with going_on, training_progress(quiet) as show, CtrlC() as ctrl_c:
+        begun = "the weights in use" if fine_tune else "the weights that come with hmem"
+        told = () if quiet else (_choices(begun, show),)
+        how: dict[str, Any] = {"device": resolve_device(device), "callbacks": (*told, show, ctrl_c)}
+        how |= {"resume": resume, "overwrite": overwrite, "processes": launched or processes}
+        if from_kb is None:
+            preset, dataset = preset or DEFAULT, output.load(str(data))
+            config = configure(settings_of(preset), settings, seed)
+            start = None if from_scratch else bundled_start(config, dataset)
+            plan = Plan(data=shown_place(str(data)), dataset=dataset, preset=preset, config=config, start=start)
+            trained = train_in(out, plan, **how)
+        else:
+            retraining = Retraining.of(from_kb, out, resume=resume)
+            if retraining.problem:
+                output.note(retraining.problem)
+            how |= {"fine_tune": fine_tune, "from_scratch": from_scratch}
+            trained = retraining.train(out, preset, settings=settings, seed=seed, **how)
     _tell(trained, out, from_kb, json_path)
 
 

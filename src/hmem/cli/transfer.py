@@ -60,8 +60,7 @@ def import_(
     from hmem.knowledge.store.as_dataset import told_by
 
     how = options.reading(columns, delimiter, header, format_, short_names)
-    given: dict[str, Any] = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
-    given = {name: value for name, value in given.items() if value is not None}  # which counts more than a column
+    given = options.qualifiers(confidence, valid_from, valid_until)  # which counts more than a column
     done: list[tuple[str, Written]] = []
     parts: list[Written] = []
     with open_store(kb) as store, _interruptible(done, parts), import_progress() as progress:

@@ -7,7 +7,7 @@ import typer
 
 from hmem.cli import options, output
 from hmem.cli.progress import step_progress
-from hmem.errors import InterruptedRunError, plural
+from hmem.errors import plural
 
 if TYPE_CHECKING:
     from hmem.runs.trials import Tried
@@ -32,7 +32,7 @@ def tune(
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="SECTION.SETTING=VALUE", help="One of them; may be repeated.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same as --set training.seed=N.")] = None,
+    seed: options.Seed = None,
     device: options.Device = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew if DIR holds a tuning.")] = False,
     plot: Annotated[
@@ -46,7 +46,6 @@ def tune(
     DIR/best.toml has its settings: `hmem train DATA --config DIR/best.toml`. After Ctrl-C, or to go on with a larger
     budget, give the same command again.
     """
-    from hmem.config import load_toml, merge, parse_assignments
     from hmem.figures.plotting import require_matplotlib
     from hmem.model.presets import DEFAULT
     from hmem.model.presets import preset as settings_of
@@ -56,13 +55,12 @@ def tune(
 
     if plot is not None:
         require_matplotlib()
-    fixed = merge(load_toml(config_file) if config_file else {}, parse_assignments(assignments or []))
-    preset = preset or str(fixed.get("preset", DEFAULT))
-    fixed = {name: section for name, section in fixed.items() if name != "preset"}
+    named, fixed = options.settings(config_file, assignments)
+    preset = preset or named or DEFAULT
     quiet, dataset = json_path == "-", output.load(data)
     plan = Plan(data=data, dataset=dataset, preset=preset, config=configure(settings_of(preset), fixed, seed))
     err = output.console(stderr=True)
-    with step_progress() as show, CtrlC() as ctrl_c:
+    with output.resumable("The same command", stderr=quiet), step_progress() as show, CtrlC() as ctrl_c:
         number = 0
 
         def going(now: "Progress") -> None:
@@ -76,14 +74,10 @@ def tune(
             if not quiet:
                 err.print(f"trial {tried.number}  {_line(tried)}", soft_wrap=True)
 
-        try:
-            tuned = tune_in(
-                out, plan,
-                minutes=budget, fixed=fixed, device=device, callbacks=[going, ctrl_c], told=told, overwrite=overwrite,
-            )  # fmt: skip
-        except InterruptedRunError as interrupted:
-            output.console(stderr=quiet).print("Interrupted. The same command goes on from here.")
-            raise typer.Exit(interrupted.exit_code) from None
+        tuned = tune_in(
+            out, plan,
+            minutes=budget, fixed=fixed, device=device, callbacks=[going, ctrl_c], told=told, overwrite=overwrite,
+        )  # fmt: skip
     _tell(tuned, data, out, plot, json_path)
 
 

@@ -1,5 +1,6 @@
 """`hmem values`: the numbers, dates, booleans and texts that are said of entities."""
 
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,8 +74,6 @@ def rows(found: "Sequence[StoredValue]", names: dict[str, str]) -> dict[str, str
 
 
 def _properties(store: "Store", json_path: str | None) -> None:
-    from dataclasses import asdict
-
     found = store.values.properties()
     if output.write_json(json_path, [asdict(each) for each in found]):
         return
@@ -92,8 +91,6 @@ def _properties(store: "Store", json_path: str | None) -> None:
 
 
 def _line(each: "StoredValue", history: bool) -> dict[str, object]:
-    from dataclasses import asdict
-
     past = ("removed_at", "removed_by")
     return {name: value for name, value in asdict(each).items() if history or name not in past}
 
