@@ -8,19 +8,20 @@ all techniques of then. Whatever was chosen, was chosen on the newcomers of 2023
     python benchmarks/attack.py --train DIR [--preset NAME] [--set ...]
 
 The first ranks. `base` is a knowledge base without a model of its own, as it answers. `als` is alternating least
-squares, as in MITRE's Technique Inference Engine; it needs `pip install implicit`. With --train a model is trained on
-the facts until the end of 2023 without the newcomers of 2023, which it is validated with; --model ranks with it.
+squares, as in MITRE's Technique Inference Engine; without `pip install implicit` it is left out. With --train a model
+is trained on the facts until the end of 2023 without the newcomers of 2023, which it is validated with; --model ranks
+with it.
 """
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from common import arguments, keep
 
 import hmem
 from hmem.evaluation.baselines import Counts, Rules
@@ -29,7 +30,6 @@ from hmem.graph.dated import dated_facts, kinds, newcomers
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
 from hmem.graph.triples import Triples, as_triples
-from hmem.reproduction.results import append_line
 
 GIVEN = (3, 5, 10)
 METRICS = ("recall@10", "recall@20", "ndcg@20", "mrr")
@@ -181,14 +181,14 @@ def train(folder: str, preset: str, assignments: Sequence[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--year", type=int, choices=[2022, 2023], help="of the newcomers, in place of 2024 and 2025")
-    parser.add_argument("--methods", nargs="*", default=["popularity", "co-occurrence", "als", "rules", "base"])
+    here = [name for name in METHODS if name != "als" or find_spec("implicit")]
+    parser.add_argument("--methods", nargs="*", default=here, choices=list(METHODS), help="all by default")
     parser.add_argument("--model", action="append", default=[], metavar="NAME=DIR")
     parser.add_argument("--train", metavar="DIR")
     parser.add_argument("--preset", default="any-graph")
     parser.add_argument("--set", dest="assignments", action="append", default=[])
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.train:
         train(given.train, given.preset, given.assignments)
@@ -204,8 +204,7 @@ def main() -> None:
             line = {"newcomers": given.year or "2024-2025", "method": name, "given": number, "asked": len(cases)}
             line |= found | {"seconds": round(time.perf_counter() - started, 1)}
             print(line, flush=True)
-            if given.json:
-                append_line(given.json, line)
+            keep(line, given.json)
 
 
 METHODS: dict[str, Method] = {

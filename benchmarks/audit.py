@@ -9,28 +9,25 @@ comes with hmem, and by counting alone. AUC is how often a planted error is more
 DATA are datasets, folders or files of facts.
 """
 
-import argparse
 import tempfile
-from pathlib import Path
 
 import numpy as np
+from common import arguments, keep
 
 import hmem
 from hmem.evaluation.counted import counts, hidden
 from hmem.graph.triples import Triples, mirror_role
 from hmem.knowledge.audit import doubt, judged
 from hmem.knowledge.session import Session
-from hmem.reproduction.results import append_line
 
 PLANTED = 0.02
 TRIES = 20  # to find another entity with which the fact is not stored
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="*", default=["wordnet-mini"])
     parser.add_argument("--facts", type=int, default=300, help="planted ones, and as many others")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     for data in given.data:
         dataset = hmem.load_dataset(data)
@@ -54,9 +51,8 @@ def main() -> None:
         for model, found in doubts.items():
             area = auc(found, is_wrong[rows])
             print(f"{dataset.name:22.22s} {model:8s} AUC {area:.3f}  ({len(rows)} facts)", flush=True)
-            if given.json:
-                line = {"question": "audit", "dataset": dataset.name, "model": model, "facts": len(rows), "auc": area}
-                append_line(given.json, line)
+            line = {"question": "audit", "dataset": dataset.name, "model": model, "facts": len(rows), "auc": area}
+            keep(line, given.json)
 
 
 def planted(facts: Triples, rng: np.random.Generator) -> tuple[Triples, np.ndarray]:

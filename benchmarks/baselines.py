@@ -6,23 +6,21 @@ break-downs only the most asked are kept.
     python benchmarks/baselines.py [DATA ...] [--json PATH]
 """
 
-import argparse
-from pathlib import Path
+from common import arguments, keep
 
 from hmem.evaluation.baselines import BASELINES, make_baseline
 from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import GraphName
 from hmem.graph.registry import load_dataset
-from hmem.reproduction.results import append_line, line_of
+from hmem.reproduction.results import line_of
 from hmem.runs.evaluate import evaluate
 
 GRAPHS: tuple[GraphName, ...] = ("train", "train+valid")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="*", default=["wordnet-mini", "wordnet-mini-gen"])
-    parser.add_argument("--json")
     given = parser.parse_args()
     for name in given.data:
         dataset = load_dataset(name)
@@ -31,8 +29,7 @@ def main() -> None:
                 made = evaluate(make_baseline(baseline, dataset, graph), dataset, graph=graph, name=baseline)
                 mrr = {protocol: round(values[MRR], 4) for protocol, values in made.protocols.items()}
                 print(f"{dataset.name:18s} {made.label:12s} {mrr}", flush=True)
-                if given.json:
-                    append_line(Path(given.json), line_of(made))
+                keep(line_of(made), given.json)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ lie apart on average, over five bins of equal mass; with n questions chance alon
 DATA are datasets, folders or files of facts, or generated-N for the N-th of `hmem.graph.generated`.
 """
 
-import argparse
 import tempfile
 import time
 from collections.abc import Sequence
@@ -31,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import arguments, keep
 
 import hmem
 from hmem.evaluation.isotonic import expected_calibration_error
@@ -40,7 +40,6 @@ from hmem.graph.triples import Triples
 from hmem.knowledge.results import Direction, Question
 from hmem.knowledge.retraining import Retraining
 from hmem.knowledge.session import Session, whole
-from hmem.reproduction.results import append_line
 
 HIDDEN = 0.1
 BINS = 5
@@ -69,7 +68,7 @@ class Measured(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="*", default=["wordnet-mini"])
     parser.add_argument("--given", action="store_true", help="hide the test facts of the dataset")
     parser.add_argument("--train", metavar="PRESET", help="train a model on the stored facts, and ask that")
@@ -77,7 +76,6 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=600, help="of each kind, each time")
     parser.add_argument("--seeds", type=int, default=3, help="how many times facts are hidden; once with --given")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     print(f"{'':22s} {'questions':>15s} {'number':>7s} {'said':>6s} {'true':>6s}  {'difference':>11s} {'off':>5s}")
     for data in given.data:
@@ -98,8 +96,7 @@ def main() -> None:
             low, high = (100 * each for each in found["interval"])
             shown = f"{found['number']:7,d} {found['said']:6.3f} {found['true']:6.3f}  {low:+5.1f}…{high:+5.1f}"
             print(f"{dataset.name:22.22s} {kind:>15s} {shown} {100 * found['off']:5.1f}", flush=True)
-            if given.json:
-                append_line(given.json, line)
+            keep(line, given.json)
 
 
 def judged(said: np.ndarray, is_true: np.ndarray) -> dict[str, Any]:

@@ -7,19 +7,17 @@ synchronised; memory is the peak above what the inputs hold (CUDA only).
     python benchmarks/completion_cost_vs_dim.py [--dims 500 1000 2000] [--batch 256] [--json PATH]
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
+from common import arguments, keep
 from torch import Tensor
 
 from hmem.memory.completion import bound_scale
 from hmem.memory.conjugate_gradient import solve, steps_needed
 from hmem.memory.harmony import complete, local_weight
-from hmem.reproduction.results import append_line
 
 STIFFNESS, MARGIN, TOLERANCE = 1.0, 0.25, 1e-6
 
@@ -66,11 +64,10 @@ def cost(way: Callable[..., Tensor], batch: int, dim: int, device: str, repeats:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--dims", type=int, nargs="+")
     parser.add_argument("--batch", type=int)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--json")
     given = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dims = given.dims or ([500, 1000, 2000] if device == "cuda" else [100, 250])
@@ -100,8 +97,7 @@ def main() -> None:
             f"dense {solved['milliseconds']:9.2f} ms {solved['peak_gib']:6.2f} GiB   "
             f"{row['times_faster']:6.1f}x faster, {row['memory_ratio']:5.1f}x less memory, error {error:.1e}"
         )
-        if given.json:
-            append_line(Path(given.json), row)
+        keep(row, given.json)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,16 @@ same protocol as every other model here, on test once at the end, or on validati
 
 import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
+from common import arguments, keep
 from torch import Tensor, nn
 
 from hmem.evaluation.report import report
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import load_dataset
-from hmem.reproduction.results import append_line, line_of
+from hmem.reproduction.results import line_of
 
 START = 1e-3  # the scale of the first vectors, as published
 
@@ -80,7 +80,7 @@ def _is_late(started: float, minutes: float | None) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--rank", type=int, default=200)
     parser.add_argument("--reg", type=float, default=0.05, help="of the nuclear 3-norm")
@@ -90,7 +90,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--split", default="test", choices=("valid", "test"))
-    parser.add_argument("--json")
     given = parser.parse_args()
     dataset = load_dataset(given.data)
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -101,10 +100,9 @@ def main() -> None:
     for protocol, values in made.protocols.items():
         mrr = values["both.realistic.inverse_harmonic_mean_rank"]
         print(f"{dataset.name} ComplEx-N3 {protocol}: {given.split} MRR {mrr:.4f}, {parameters:,} parameters")
-    if given.json:
-        name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
-        cost = {"parameters": parameters, "training_seconds": round(seconds, 1), "epochs": round(epochs, 2)}
-        append_line(Path(given.json), {**line_of(made), **cost, "device": name})
+    name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+    cost = {"parameters": parameters, "training_seconds": round(seconds, 1), "epochs": round(epochs, 2)}
+    keep({**line_of(made), **cost, "device": name}, given.json)
 
 
 if __name__ == "__main__":

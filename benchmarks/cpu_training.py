@@ -8,7 +8,6 @@ that the metrics can be compared.
     python benchmarks/cpu_training.py [DATA] [--minutes 10] [--set ...] [--pykeen PYTHON] [--json PATH]
 """
 
-import argparse
 import json
 import subprocess
 import tempfile
@@ -16,12 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from common import arguments, keep
 from rank_throughput import write_files
 
 import hmem
 from hmem.config import merge, parse_assignments, to_dict
 from hmem.evaluation.metrics import MRR
-from hmem.reproduction.results import append_line
 
 SETTINGS = {
     "memory": {"entity_dim": 128, "relation_dim": 10},
@@ -37,13 +36,12 @@ SETTINGS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--set", dest="assignments", action="append", default=[])
     parser.add_argument("--pykeen", help="an interpreter with PyKEEN 1.11")
     parser.add_argument("--pykeen-rate", default="1e-3", help="its learning rate")
-    parser.add_argument("--json")
     given = parser.parse_args()
     settings = merge(SETTINGS, {"training": {"minutes": given.minutes}}, parse_assignments(given.assignments))
     dataset = hmem.load_dataset(given.data)
@@ -71,16 +69,15 @@ def main() -> None:
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 rows.append(json.loads(done.stdout.splitlines()[-1]))
                 print(rows[-1])
-    if given.json:
-        row = {
-            "question": "cpu_training",
-            "dataset": dataset.name,
-            "threads": torch.get_num_threads(),
-            "settings": to_dict(model.config),
-            "torch": torch.__version__,
-            "rows": rows,
-        }
-        append_line(Path(given.json), row)
+    row = {
+        "question": "cpu_training",
+        "dataset": dataset.name,
+        "threads": torch.get_num_threads(),
+        "settings": to_dict(model.config),
+        "torch": torch.__version__,
+        "rows": rows,
+    }
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ graph: bookworm's has 5,379 packages.
 LIST is a file named Packages, plain or packed by gzip, xz or lz4. Left out, it is the largest that apt keeps.
 """
 
-import argparse
 import gzip
 import lzma
 import re
@@ -22,6 +21,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from common import arguments, keep
+
 import hmem
 from hmem.config import merge, parse_assignments, to_dict
 from hmem.errors import DataError
@@ -29,7 +30,7 @@ from hmem.evaluation.baselines import BASELINES, make_baseline
 from hmem.evaluation.metrics import MRR
 from hmem.evaluation.report import Report
 from hmem.graph.dataset import Dataset
-from hmem.reproduction.results import append_line, line_of
+from hmem.reproduction.results import line_of
 
 APT_LISTS = Path("/var/lib/apt/lists")
 LEAST_TAGS = 7
@@ -99,16 +100,19 @@ def load(path: Path, keep: Path | None = None) -> Dataset:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("list", nargs="?", type=Path)
     parser.add_argument("--graph", type=Path, help="write the facts to this file and keep it")
     parser.add_argument("--minutes", type=float, default=0.0, help="of training; with 0 only the baselines are ranked")
     parser.add_argument("--preset", default="recall")
     parser.add_argument("--set", dest="assignments", action="append", default=[])
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    dataset = load(given.list or apt_list(), given.graph)
+    try:
+        dataset = load(given.list or apt_list(), given.graph)
+    except DataError as error:
+        print(f"no packages: {error}")
+        return
     print(dataset, flush=True)
     for name in BASELINES:
         started = time.perf_counter()
@@ -125,8 +129,7 @@ def main() -> None:
 def tell(made: Report, seconds: float, json: Path | None) -> None:
     mrr = {protocol: round(values[MRR], 4) for protocol, values in made.protocols.items()}
     print(f"{made.label:14s} {mrr} {seconds:.1f} s", flush=True)
-    if json is not None:
-        append_line(json, line_of(made))
+    keep(line_of(made), json)
 
 
 if __name__ == "__main__":

@@ -10,28 +10,25 @@ many again (recall)? Pairs that were in the graph before count as mistakes.
 DATA are datasets, folders or files of facts.
 """
 
-import argparse
 import re
 import tempfile
-from pathlib import Path
 
 import numpy as np
+from common import arguments, keep
 
 from hmem.graph.registry import load_dataset
 from hmem.knowledge.duplicates import Finder
 from hmem.knowledge.store.store import Store
-from hmem.reproduction.results import append_line
 
 FEWEST_FACTS = 4  # of an entity that is split
 AT = (10, 50, 100)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="*", default=["attack", "wordnet-mini"])
     parser.add_argument("--split", type=int, default=100, help="entities that are split in two")
     parser.add_argument("--shared", type=float, default=0.3, help="chance of a fact to be in both halves")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     for data in given.data:
         dataset = load_dataset(data)
@@ -49,9 +46,8 @@ def main() -> None:
         print(
             f"{dataset.name:14s} shared {given.shared:.0%}  {shown}  recall {recall:.2f}  ({len(planted)})", flush=True
         )
-        if given.json:
-            line = {"question": "duplicates", "dataset": dataset.name, "shared": given.shared, "split": len(planted)}
-            append_line(given.json, {**line, **precision, "recall": recall})
+        line = {"question": "duplicates", "dataset": dataset.name, "shared": given.shared, "split": len(planted)}
+        keep({**line, **precision, "recall": recall}, given.json)
 
 
 def split(

@@ -10,11 +10,10 @@ do. Both are printed. `propagate` begins from nothing. `any-graph` is left out: 
 FB15K-237 and WN18RR, of which most of these graphs are parts.
 """
 
-import argparse
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
+from common import arguments, keep
 
 import hmem
 from hmem.config import merge, parse_assignments
@@ -22,7 +21,7 @@ from hmem.evaluation.baselines import Rules
 from hmem.evaluation.metrics import MRR
 from hmem.graph.dataset import Dataset
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.reproduction.results import append_line, line_of
+from hmem.reproduction.results import line_of
 
 SETTINGS = {
     "recall": {
@@ -45,13 +44,12 @@ def rules_on(first: Dataset, second: Dataset) -> Rules:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("sets", nargs="*", default=["WN18RR_v1"])
     parser.add_argument("--preset", default="recall", choices=tuple(SETTINGS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--set", dest="assignments", action="append", default=[])
-    parser.add_argument("--json")
     given = parser.parse_args()
     settings = merge(SETTINGS[given.preset], parse_assignments(given.assignments))
     for name in given.sets:
@@ -66,8 +64,7 @@ def main() -> None:
                 low, high = (values[MRR.replace("realistic", kind)] for kind in ("pessimistic", "optimistic"))
                 print(f"{made.dataset:32} {made.model:10} MRR {values[MRR]:.3f} ({low:.3f}–{high:.3f})", end="  ")
                 print(f"H@1 {values['both.realistic.hits_at_1']:.3f}  H@10 {values['both.realistic.hits_at_10']:.3f}")
-                if given.json:
-                    append_line(Path(given.json), line_of(made))
+                keep(line_of(made), given.json)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python benchmarks/graph_on_disk.py generate facts.tsv --facts 100000000 --entities 10000000 --relations 800
     python benchmarks/graph_on_disk.py index facts.tsv --out graph        # seconds, memory, disk
     python benchmarks/graph_on_disk.py engines facts.tsv                  # the same by DuckDB and Polars
-    python benchmarks/graph_on_disk.py odd                                # and which of them read odd files
+    python benchmarks/graph_on_disk.py [odd]                              # and which of them read odd files
     python benchmarks/graph_on_disk.py read graph                         # microseconds per name and neighborhood
     python benchmarks/graph_on_disk.py access folder --facts 1000000000   # the same in files of that size
 
@@ -21,6 +21,8 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +135,7 @@ def by_polars(path: Path, out: Path) -> None:
 
 
 ENGINES = {"hmem": by_hmem, "duckdb": by_duckdb, "polars": by_polars}
+HERE = [name for name in ENGINES if find_spec(name)]  # those that are installed
 
 
 def measured(engine: str, path: Path, out: Path) -> dict[str, object]:
@@ -158,7 +161,7 @@ def room(folder: Path) -> int:
     total = 0
     for base, _, files in os.walk(folder):
         for name in files:
-            with __import__("contextlib").suppress(OSError):
+            with suppress(OSError):
                 total += os.stat(os.path.join(base, name)).st_blocks * 512
     return total
 
@@ -296,7 +299,7 @@ def odd(engine: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what")
+    parser.add_argument("what", nargs="?", default="odd")
     parser.add_argument("rest", nargs="*")
     parser.add_argument("--facts", type=int, default=1_000_000)
     parser.add_argument("--entities", type=int)
@@ -315,10 +318,10 @@ def main() -> None:
     elif given.what == "index":
         print(json.dumps(measured("hmem", Path(given.rest[0]), given.out)))
     elif given.what == "odd":
-        for engine in given.rest or ENGINES:
+        for engine in given.rest or HERE:
             odd(engine)
     elif given.what == "engines":
-        for engine in given.rest[1:] or ENGINES:
+        for engine in given.rest[1:] or HERE:
             with tempfile.TemporaryDirectory(dir=Path(given.rest[0]).parent) as folder:
                 print(json.dumps(measured(engine, Path(given.rest[0]), Path(folder) / "out")), flush=True)
 

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from common import arguments, keep
 
 ENTITIES, RELATIONS = 200_000, 200
 
@@ -80,11 +81,10 @@ def measure_index(count: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--facts", type=int, default=3_000_000)
     parser.add_argument("--index-only", action="store_true")
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)  # the inner process
-    parser.add_argument("--json")
     given = parser.parse_args()
     if given.file or given.index_only:
         found = measure_file(given.file) if given.file else measure_index(given.facts)
@@ -100,9 +100,7 @@ def main() -> None:
             )
         print(done.stdout.strip())
         row = json.loads(done.stdout)
-    if given.json:
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from common import arguments, keep
 
 import hmem
-from hmem.reproduction.results import append_line
 from hmem.training import loop
 
 
@@ -47,11 +47,10 @@ def measure(data: str, minutes: float, keep: bool) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--minutes", type=float, default=0.5)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--once", choices=("kept", "freed"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.once:
@@ -72,10 +71,9 @@ def main() -> None:
     times = kept["facts_per_second"] / freed["facts_per_second"]
     cheaper = freed["processor_seconds_per_1000_facts"] / kept["processor_seconds_per_1000_facts"]
     print(f"{given.data}: {times:.2f} times the facts per second; {cheaper:.2f} times fewer processor seconds")
-    if given.json:
-        about = {"question": "kept_memory", "dataset": Path(given.data).name, "torch": torch.__version__}
-        ratios = {"times_facts_per_second": times, "times_fewer_processor_seconds": cheaper}
-        append_line(given.json, {**about, "threads": torch.get_num_threads(), **ratios, **median})
+    about = {"question": "kept_memory", "dataset": Path(given.data).name, "torch": torch.__version__}
+    ratios = {"times_facts_per_second": times, "times_fewer_processor_seconds": cheaper}
+    keep({**about, "threads": torch.get_num_threads(), **ratios, **median}, given.json)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from statistics import median
 import numpy as np
 import pyarrow as pa
 import torch
+from common import arguments, keep
 
 from hmem.config import Config, from_dict, merge
 from hmem.graph.names import Vocabulary
@@ -28,7 +29,6 @@ from hmem.graph.neighborhoods import Neighborhoods
 from hmem.knowledge.base import KnowledgeBase
 from hmem.model.checkpoint import Model, save
 from hmem.model.presets import preset
-from hmem.reproduction.results import append_line
 from hmem.training.start import new_model, start_from_rules
 
 RELATIONS = 50
@@ -98,11 +98,10 @@ def measure(folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--facts", type=int, default=50_000)
     parser.add_argument("--entities", type=int, default=10_000)
     parser.add_argument("--preset", default="recall")
-    parser.add_argument("--json")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
@@ -114,17 +113,16 @@ def main() -> None:
         measured |= json.loads(subprocess.run(again, capture_output=True, text=True, check=True).stdout)
     for name, value in measured.items():
         print(f"{name:28} {value:12,.2f}")
-    if given.json:
-        row = {
-            "question": "knowledge_base",
-            "facts": given.facts,
-            "entities": given.entities,
-            "preset": given.preset,
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__,
-            **measured,
-        }
-        append_line(Path(given.json), row)
+    row = {
+        "question": "knowledge_base",
+        "facts": given.facts,
+        "entities": given.entities,
+        "preset": given.preset,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        **measured,
+    }
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ that follow from two others by a rule; a tenth of what the rules conclude is hel
 one that comes with hmem, unless another is named.
 """
 
-import argparse
-import json
 import resource
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from common import arguments, keep
 from torch import Tensor
 
 import hmem
@@ -170,14 +169,13 @@ def draw(rows: list[dict[str, object]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="*")
     parser.add_argument("--facts", type=int, help="of a generated graph")
     parser.add_argument("--relations", type=int, default=400, help="of a generated graph")
     parser.add_argument("--whole", action="store_true", help="ask in all of the generated graph, however large")
     parser.add_argument("--questions", type=int, default=200, help="facts that are asked for, from both ends")
     parser.add_argument("--model", default="base")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     model = hmem.load(given.model, device="cpu").model.eval()
@@ -189,12 +187,9 @@ def main() -> None:
         if given.facts or not given.data:
             size = given.facts or 1_000_000
             large = on_a_large_graph(size, given.relations, model, given.questions, given.whole)
-            if given.json:
-                with given.json.open("a") as file:
-                    file.write(json.dumps(large) + "\n")
-    if given.json:
-        with given.json.open("a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+            keep(large, given.json)
+    for row in rows:
+        keep(row, given.json)
     if given.plot:
         draw(rows, given.plot)
 

@@ -10,16 +10,15 @@ training, with a model of the graph. A row is true if its fact was hidden.
 DATA is a dataset or a file of facts, such as `python benchmarks/debian.py --graph FILE` writes.
 """
 
-import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from common import arguments, keep
 from torch import Tensor
 
 import hmem
@@ -31,7 +30,6 @@ from hmem.evaluation.slots import stored_answers
 from hmem.graph.dataset import Dataset, spare_rows
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.missing import DEPTH, OF_KIND
-from hmem.reproduction.results import append_line
 
 HIDDEN, VALID = 0.1, 0.1  # shares of the facts; as many are hidden as calibration expects to be missing
 EDGES = (0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)  # of the bins of percentages
@@ -61,7 +59,7 @@ class LogCounts:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--minutes", type=float, default=0.0, help="of training; with 0 there is only counting")
     parser.add_argument("--preset", default="recall")
@@ -69,7 +67,6 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--entities", type=int, default=200)
     parser.add_argument("-k", type=int, default=10)
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     dataset, hidden = hide(hmem.load_dataset(given.data))
     stored = replace(dataset, train=dataset.inference_triples("train+valid"), valid=dataset.valid[:0])
@@ -93,8 +90,7 @@ def main() -> None:
         for each in line["bins"]:
             print("   {from:.2f}–{to:.2f}  {rows:5d} rows  said {said:.3f}  true {true:.3f}".format(**each))
         print(f"   furthest off of the bins with {FEW} rows or more: {100 * line['worst']:.1f} points")
-        if given.json:
-            append_line(given.json, line)
+        keep(line, given.json)
 
 
 def hide(dataset: Dataset) -> tuple[Dataset, set[Fact]]:

@@ -13,7 +13,6 @@ also fetches the rows that its questions need, (N - 1) / N of them from others, 
 many rows those are is counted, for the questions of one process of 1, 2, 8 and 64.
 """
 
-import argparse
 import os
 import statistics
 import sys
@@ -25,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from common import arguments, keep
 from torch import Tensor
 
 from hmem.config import Config, from_dict, merge
@@ -33,7 +33,6 @@ from hmem.graph.names import Vocabulary
 from hmem.graph.registry import load_dataset
 from hmem.graph.triples import as_triples
 from hmem.model.presets import preset
-from hmem.reproduction.results import append_line
 from hmem.runs.choose import chosen
 from hmem.training.gathering import gathered
 from hmem.training.hooks import Hooks, Progress
@@ -192,13 +191,12 @@ def memory(facts: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--preset", action="append", help="any-graph and recall by default")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--entities", type=int, help="of a generated graph, in the place of DATA")
     parser.add_argument("--memory", type=int, metavar="FACTS", help="of a graph of so many facts, instead")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.memory:
         rows = [memory(given.memory)]
@@ -208,8 +206,8 @@ def main() -> None:
         dataset = large(given.entities) if given.entities else load_dataset(given.data)
         usual = ("recall",) if given.entities else ("any-graph", "recall")
         rows = [compare(name, dataset, given.steps) for name in given.preset or usual]
-    for row in rows if given.json else ():
-        append_line(given.json, row)
+    for row in rows:
+        keep(row, given.json)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hmem.config import Config, from_dict, merge
+from hmem.config import Config, from_dict
 from hmem.graph.registry import load_dataset
 from hmem.memory import propagation
 from hmem.memory.edge_orders import Bindings
@@ -63,12 +63,12 @@ def timed(work: Callable[[int], Any], steps: int, device: str) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data")
+    parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--steps", type=int, default=30, help="of training that are timed")
     given = parser.parse_args()
     device, dataset = resolve_device(given.device), load_dataset(given.data)
-    config, _ = chosen(from_dict(Config, merge(preset("propagate"), {})), dataset, device)
+    config, _ = chosen(from_dict(Config, preset("propagate")), dataset, device)
     graph = FrozenIndex(dataset.graph_of(dataset.train), device)
     facts = torch.from_numpy(dataset.train.astype(np.int64)).to(device)
     batches = Batches(facts, dataset.num_relations, config.training.batch_size, 0)

@@ -8,7 +8,6 @@ size of three.
     python benchmarks/rank_throughput.py [DATA] [--pykeen PYTHON] [--json PATH]
 """
 
-import argparse
 import json
 import resource
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from common import arguments, keep
 from torch import Tensor
 
 from hmem.evaluation.evaluate import rank_queries
@@ -25,7 +25,6 @@ from hmem.evaluation.protocol import Candidates
 from hmem.evaluation.queries import queries_of
 from hmem.graph.dataset import Dataset
 from hmem.graph.registry import load_dataset
-from hmem.reproduction.results import append_line
 
 DIM = 200
 
@@ -65,10 +64,9 @@ def write_files(dataset: Dataset, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--pykeen", help="an interpreter with PyKEEN 1.11")
-    parser.add_argument("--json")
     given = parser.parse_args()
     dataset = load_dataset(given.data)
     row: dict[str, object] = {
@@ -88,8 +86,7 @@ def main() -> None:
                 )
                 row[f"pykeen {way}"] = json.loads(done.stdout.splitlines()[-1])
                 print(f"{dataset.name}: pykeen {row[f'pykeen {way}']}")
-    if given.json:
-        append_line(Path(given.json), row)
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

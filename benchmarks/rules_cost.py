@@ -3,20 +3,18 @@
 python benchmarks/rules_cost.py [DATA] [--json PATH]
 """
 
-import argparse
 import time
-from pathlib import Path
+
+from common import arguments, keep
 
 from hmem.evaluation.baselines import make_baseline
 from hmem.evaluation.report import report
 from hmem.graph.registry import load_dataset
-from hmem.reproduction.results import append_line
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
-    parser.add_argument("--json")
     given = parser.parse_args()
     dataset = load_dataset(given.data)
     started = time.perf_counter()
@@ -34,8 +32,7 @@ def main() -> None:
         f"{dataset.name}: rules mined in {row['mining_seconds']:.2f} s, ranked in {row['ranking_seconds']:.2f} s, "
         f"both protocols and break-downs; MRR {row['mrr']:.4f}"
     )
-    if given.json:
-        append_line(Path(given.json), row)
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,15 @@ acknowledged fact must be in the file. A run before asks as fast as the connecti
 The client is a process of its own, on the same cores: `client_cpu_ms` and `server_cpu_ms` are what each takes for a
 question of the steady run, on Linux. On a busy machine they say more than the rest.
 
-In the end `/neighbors` is asked one by one, without anybody else and
-while fifty clients of another process open the stream of events at its beginning, read what they missed and begin
-again: `slowed` is how many times longer the median takes beside them.
+In the end `/neighbors` is asked one by one, without anybody else and while fifty clients of another process open the
+stream of events at its beginning, read what they missed and begin again: `slowed` is how many times longer the median
+takes beside them.
 
     python benchmarks/serve_load.py [--rate 200] [--seconds 10] [--clients 16] [--workers 1] [--model base|recall]
         [--repeat N] [--writes 5] [--known] [--listeners 50] [--json PATH]
     python benchmarks/serve_load.py --rate 1000 --workers 2 --clients 32 --writes 0 --listeners 0
 """
 
-import argparse
 import asyncio
 import http.client
 import json
@@ -38,11 +37,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from common import arguments, keep
+
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
-from hmem.reproduction.results import append_line
 
-SETTINGS = ("entity_dim=48", "relation_dim=10", "exact.paths.per_role=64", "exact.paths.steps=3")  # as `hmem demo`
+SETTINGS = ("entity_dim=48", "relation_dim=10", "exact.paths.per_role=64", "exact.paths.steps=3")
 TRAINING = ("epochs=1", "batch_size=256", "negatives=500")
 JSON = {"Content-Type": "application/json"}
 HEAD = b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -280,7 +280,7 @@ def count_lost(path: Path, acknowledged: list[Names3]) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--rate", type=float, default=200.0, help="questions a second")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--clients", type=int, default=16, help="connections at once")
@@ -290,7 +290,6 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, help="so many different questions, again and again")
     parser.add_argument("--known", action="store_true", help="ask for stored answers too")
     parser.add_argument("--listeners", type=int, default=50, help="clients that loop over the stream of events")
-    parser.add_argument("--json")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = make_base(Path(folder), given.model)
@@ -327,8 +326,7 @@ def main() -> None:
         **listened,
     }
     print(json.dumps(row))
-    if given.json:
-        append_line(Path(given.json), row)
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ for an import of so many facts, whole and in parts, and `in_parts_times` how muc
     python benchmarks/store_cost.py [--facts 1000000] [--small 10000] [--adds 500] [--folder PATH] [--json PATH]
 """
 
-import argparse
 import json
 import os
 import resource
@@ -28,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from common import arguments, keep
 
 from hmem.graph.triples import PARTS
 from hmem.knowledge.store.records import Names3
@@ -179,12 +179,11 @@ def measure(folder: Path, sizes: list[int], adds: int) -> list[dict[str, float]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--facts", type=int, default=1_000_000)
     parser.add_argument("--small", type=int, default=10_000)
     parser.add_argument("--adds", type=int, default=500)
     parser.add_argument("--folder", type=Path, help="where to put the bases; by default among temporary files")
-    parser.add_argument("--json")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         small, large = measure(Path(folder), [given.small, given.facts], given.adds)
@@ -199,9 +198,7 @@ def main() -> None:
         "small": small,
     }
     print(json.dumps(row))
-    if given.json:
-        with open(given.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

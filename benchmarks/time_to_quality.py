@@ -6,26 +6,23 @@ once, protocol `all`.
     python benchmarks/time_to_quality.py WN18 --preset tpr --set training.minutes=0.4 ... [--json PATH]
 """
 
-import argparse
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import torch
+from common import arguments, keep
 
 import hmem
 from hmem.config import to_dict
 from hmem.evaluation.metrics import MRR
-from hmem.reproduction.results import append_line
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--preset", default="recall")
     parser.add_argument("--set", dest="assignments", action="append", default=[])
     parser.add_argument("--split", default="test", choices=("valid", "test"))
-    parser.add_argument("--json")
     given = parser.parse_args()
     dataset = hmem.load_dataset(given.data)
     unvalidated = replace(dataset, valid=dataset.valid[:0])
@@ -39,19 +36,18 @@ def main() -> None:
     seconds, epochs = time.perf_counter() - started, model.metrics["training"]["epochs"]
     mrr = hmem.evaluate(model, dataset, split=given.split, protocols=("all",)).protocols["all"][MRR]
     print(f"{dataset.name} {given.preset}: {given.split} MRR {mrr:.4f} after {seconds:.1f} s, {epochs:.1f} epochs")
-    if given.json:
-        row = {
-            "question": "time_to_quality",
-            "dataset": dataset.name,
-            "preset": given.preset,
-            "split": given.split,
-            "settings": to_dict(model.config),
-            "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
-            "seconds": seconds,
-            "epochs": epochs,
-            "mrr": mrr,
-        }
-        append_line(Path(given.json), row)
+    row = {
+        "question": "time_to_quality",
+        "dataset": dataset.name,
+        "preset": given.preset,
+        "split": given.split,
+        "settings": to_dict(model.config),
+        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+        "seconds": seconds,
+        "epochs": epochs,
+        "mrr": mrr,
+    }
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

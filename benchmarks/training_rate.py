@@ -6,22 +6,20 @@ weighing them, superposing or recalling, completing, scoring with the loss, the 
     python benchmarks/training_rate.py FB15K --preset tpr-inf --set memory.entity_dim=150 [--steps 200] [--json PATH]
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import torch
+from common import arguments, keep
 
 from hmem.config import Config, from_dict, merge, parse_assignments, to_dict
 from hmem.graph.registry import load_dataset
 from hmem.memory import superpose
 from hmem.model.explicit import ExplicitMemory
 from hmem.model.presets import preset
-from hmem.reproduction.results import append_line
 from hmem.training import loop, loss
 from hmem.training.material import material_of
 from hmem.training.steps import Steps
@@ -69,12 +67,11 @@ def rate(step: Callable[[], None], steps: int, facts: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("data", nargs="?", default="wordnet-mini")
     parser.add_argument("--preset", default="tpr-inf")
     parser.add_argument("--set", dest="assignments", action="append", default=[])
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--json")
     given = parser.parse_args()
     config = from_dict(Config, merge(preset(given.preset), parse_assignments(given.assignments)))
     dataset = load_dataset(given.data)
@@ -116,19 +113,18 @@ def main() -> None:
     for stage, milliseconds in stages.items():
         print(f"    {stage:14s} {milliseconds:8.2f} ms  {milliseconds / (10 * total):5.1f} %")
     print(f"    {'one step':14s} {1e3 * total:8.2f} ms, synchronised around each stage")
-    if given.json:
-        row = {
-            "question": "training_rate",
-            "dataset": dataset.name,
-            "preset": given.preset,
-            "settings": to_dict(config),
-            "device": name,
-            "facts_per_second": speed,
-            "stage_milliseconds": stages,
-            "step_milliseconds": 1e3 * total,
-            "peak_gib": memory,
-        }
-        append_line(Path(given.json), row)
+    row = {
+        "question": "training_rate",
+        "dataset": dataset.name,
+        "preset": given.preset,
+        "settings": to_dict(config),
+        "device": name,
+        "facts_per_second": speed,
+        "stage_milliseconds": stages,
+        "step_milliseconds": 1e3 * total,
+        "peak_gib": memory,
+    }
+    keep(row, given.json)
 
 
 if __name__ == "__main__":

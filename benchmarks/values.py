@@ -14,11 +14,11 @@ how many are in their interval, which promises 80 %?
 With --asking only the second is done, which is quick.
 """
 
-import argparse
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from common import arguments, keep
 from debian import apt_list, facts_of, read_list, records
 
 import hmem
@@ -32,7 +32,6 @@ from hmem.graph.readers.read import read_table
 from hmem.graph.values import Said, Value
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.value_estimate import Estimator
-from hmem.reproduction.results import append_line
 
 CITIES, COUNTRIES = 240, 12
 TRANSPORT = ("bus", "tram", "metro")
@@ -81,9 +80,8 @@ def evidence(name: str, facts: list[Names3], asked: list[Names3], values: list[S
         found = {"hits_at_1": float((ranks == 1).mean()), "mrr": float((1 / ranks).mean())}
         how = "with values" if with_values else "without"
         print(f"{name:10s} {how:12s} hits@1 {found['hits_at_1']:.3f}  MRR {found['mrr']:.3f}  ({len(asked)} facts)")
-        if json:
-            line = {"question": "values as evidence", "dataset": name, "values": with_values, "facts": len(asked)}
-            append_line(json, {**line, **found})
+        line = {"question": "values as evidence", "dataset": name, "values": with_values, "facts": len(asked)}
+        keep({**line, **found}, json)
 
 
 def attack() -> tuple[list[Names3], list[Description], list[Said]]:
@@ -111,18 +109,15 @@ def asking(name: str, facts: list[Names3], described: list[Description], values:
     told = {"error": found.error, "kind": found.kind_error, "alike": float(np.mean(alike)), "covered": found.covered}
     by = "facts" if found.beats_kind else "kind"
     print(f"{name:10s} {len(found.entities):,} values, by {by}:", *(f"{key} {each:.3f}" for key, each in told.items()))
-    if json:
-        append_line(
-            json, {"question": "asking for values", "dataset": name, "known": len(found.entities), "by": by, **told}
-        )
+    about = {"question": "asking for values", "dataset": name, "known": len(found.entities), "by": by}
+    keep({**about, **told}, json)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--facts", type=int, default=300, help="that are asked for")
     parser.add_argument("--asking", action="store_true", help="only ask for values")
     parser.add_argument("--list", type=Path, help="a list of packages; the largest that apt keeps by default")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     facts, asked, values = planted()
     if not given.asking:

@@ -16,7 +16,9 @@ def debian() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(PATH.parent)
+        spec.loader.exec_module(module)
     return module
 
 
