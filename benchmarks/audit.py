@@ -15,7 +15,7 @@ import numpy as np
 from common import arguments, keep
 
 import hmem
-from hmem.evaluation.counted import counts, hidden
+from hmem.evaluation.counted import best_of, counts_of_ends, hidden
 from hmem.graph.triples import Triples, mirror_role
 from hmem.knowledge.audit import doubt, judged
 from hmem.knowledge.session import Session
@@ -79,7 +79,8 @@ def by_counting(session: Session, fact: list[int]) -> float:
     graph, R = session.live.graph, session.live.num_relations
     ends = (head, relation + R, tail), (tail, mirror_role(relation + R, R), head)
     with hidden(graph, [(head, relation, tail)]):
-        return -sum(float(counts(graph, asked, role, graph.num_entities)[answer]) for asked, role, answer in ends)
+        found = [(counts_of_ends(graph, asked, role, graph.num_entities), answer) for asked, role, answer in ends]
+    return -sum(float(best_of(*counted)[answer]) for counted, answer in found)
 
 
 def auc(found: np.ndarray, is_wrong: np.ndarray) -> float:
