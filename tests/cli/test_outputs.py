@@ -95,7 +95,6 @@ NO_OUTPUTS = """
     query quick relation relation_dim resume retrain rows_folder rules sample seed seeds short_names source split steps
     store tail timeout unit until valid_from valid_until values values_ verify weights with_inferred workers
 """
-REPLACED_ON_DEMAND = {"kb create"}  # with --overwrite, which is tested with the store
 
 
 def commands(found: Any, *path: str) -> Iterator[tuple[str, Any]]:

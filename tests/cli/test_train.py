@@ -1,5 +1,6 @@
 """`hmem train`: what it writes, what it refuses, and how it goes on after Ctrl-C."""
 
+import contextlib
 import errno
 import json
 import math
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from typer.testing import CliRunner, Result
 
+from hmem.cli.main import app
 from hmem.cli.options import parse_minutes
 from hmem.errors import ConfigError
 from hmem.evaluation.calibration import Calibration, calibrate
@@ -55,12 +58,21 @@ def run(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
     return answer
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """What `hmem train toy --out model` says, and the folder in which that is, for those who only look."""
+    folder = tmp_path_factory.mktemp("trained")
+    write_toy(folder / "toy")
+    with contextlib.chdir(folder):
+        return CliRunner().invoke(app, ["train", "toy", "--out", "model", *QUICK]), folder
+
+
 def same_weights(one: str, other: str) -> bool:
     left, right = (load_file(Path(folder) / "model.safetensors") for folder in (one, other))
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
-def log_of(folder: str) -> list[dict[str, float | None]]:
+def log_of(folder: str | Path) -> list[dict[str, float | None]]:
     return [json.loads(line) for line in (Path(folder) / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
@@ -78,40 +90,41 @@ def test_a_full_disk_is_one_line_that_says_what_to_do(run: Run, monkeypatch: pyt
     assert run("train", "toy", *QUICK, "--out", "m").code == 0
 
 
-def test_writes_a_folder_and_says_so(run: Run) -> None:
-    code, out, err = run("train", "toy", "--out", "model", *QUICK)
-    assert code == 0
-    assert {path.name for path in Path("model").iterdir()} == {*SAVED, "run.json", "facts.safetensors", "log.jsonl"}
+def test_writes_a_folder_and_says_so(trained: tuple[Result, Path]) -> None:
+    answer, folder = trained
+    out, model = answer.stdout, folder / "model"
+    assert answer.exit_code == 0
+    assert {path.name for path in model.iterdir()} == {*SAVED, "run.json", "facts.safetensors", "log.jsonl"}
     assert re.search(r"^ *recall +all ", out, re.MULTILINE)
     assert "toy, valid: 6 queries" in out
     assert re.search(r"^model: trained 3\.0 epochs in \d+ s \(done\)\.$", out, re.MULTILINE)
     assert out.endswith("Next: hmem evaluate model\n")
-    lines = err.splitlines()
+    lines = answer.stderr.splitlines()
     assert len(lines) == 3
     assert all(
         re.fullmatch(r"epoch \d/3  loss [\d.]+  [\d,]+ facts/s  valid MRR [\d.]+  \d+ s", line) for line in lines
     )
-    saved = load(Path("model"))
+    saved = load(model)
     assert (saved.preset, saved.dataset, saved.config.memory.entity_dim) == ("recall", "toy", 6)
     assert saved.metrics["training"].keys() == {"training_seconds", "epochs", "stopped", "parameters"}
     assert saved.metrics["reports"][0]["split"] == "valid"
-    assert json.loads(Path("model/run.json").read_text())["data"] == "toy"
+    assert json.loads((model / "run.json").read_text())["data"] == "toy"
 
 
-def test_the_model_is_calibrated_on_its_validation_facts(run: Run) -> None:
-    _, out, _ = run("train", "toy", "--out", "model", *QUICK)
+def test_the_model_is_calibrated_on_its_validation_facts(trained: tuple[Result, Path]) -> None:
+    answer, folder = trained
     line = re.search(
         r"^Calibrated on 6 questions: the probabilities of best answers are off by (\d+\.\d) points on average, "
         r"those of all candidates by (\d+\.\d\d)\.$",
-        out,
+        answer.stdout,
         re.MULTILINE,
     )
     assert line is not None
-    saved = load(Path("model"))
+    saved = load(folder / "model")
     calibration = Calibration.from_dict(saved.metrics["calibration"])
     assert calibration.top_error == pytest.approx(float(line[1]) / 100, abs=0.0006)
     assert calibration.error == pytest.approx(float(line[2]) / 100, abs=0.00006)
-    dataset = load_dataset("toy")
+    dataset = load_dataset(folder / "toy")
     scorer = ModelScorer(saved.model, FrozenIndex(dataset.inference_graph("train")))
     again = calibrate(scorer, dataset)
     assert again is not None
@@ -126,9 +139,8 @@ def test_the_best_weights_are_those_that_are_saved(run: Run) -> None:
     assert saved.metrics["reports"][0]["protocols"]["all"][MRR] == max(each for each in figures if each is not None)
 
 
-def test_the_log_has_a_line_for_each_look(run: Run) -> None:
-    run("train", "toy", "--out", "model", *QUICK)
-    lines = log_of("model")
+def test_the_log_has_a_line_for_each_look(trained: tuple[Result, Path]) -> None:
+    lines = log_of(trained[1] / "model")
     assert [line["step"] for line in lines] == [1, 1, 2, 2, 3, 3]
     for line in lines:
         assert line.keys() == {
