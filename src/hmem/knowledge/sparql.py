@@ -30,6 +30,7 @@ from typing import Any
 from hmem.errors import ConfigError, Place, QueryError, QueryLimitError, StoreError
 from hmem.graph.rdf_terms import import_pyoxigraph
 from hmem.graph.readers.rdf_names import TermNames
+from hmem.knowledge.store.errors import closed
 from hmem.knowledge.store.places import Address, At, place_of
 
 SECONDS = 60.0  # a query may take
@@ -140,7 +141,7 @@ class Sparql:
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
-            raise StoreError("{path} is closed; open it again", path=self.path)
+            raise closed(self.path)
 
     def _asked(self) -> socket.socket:
         """One end of a new connection to the worker, which has the other."""

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from hmem.errors import DataError
-from hmem.knowledge.store import bulk
+from hmem.knowledge.store import bulk, errors
 from hmem.knowledge.store import store as module
 from hmem.knowledge.store.postgres import loading as postgres_loading
 from hmem.knowledge.store.records import Names3, Written
-from hmem.knowledge.store.sqlite import connection, loading
+from hmem.knowledge.store.sqlite import loading
 from hmem.knowledge.store.store import Store
 from tests.knowledge.store.conftest import Engine, new_base
 from tests.knowledge.stores import DOG, PAW, WOLF, by_name
@@ -229,7 +229,7 @@ def test_others_write_between_parts_and_what_was_broken_off_is_finished(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = list(dict.fromkeys(random_facts(350, 0)))
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.01)  # none of them may have to wait
+    monkeypatch.setattr(errors, "BUSY_SECONDS", 0.01)  # none of them may have to wait
     with Store.open(store.path) as other:
         steps = store.add_in_parts(table(facts))
         for number in range(2):

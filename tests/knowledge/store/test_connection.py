@@ -12,6 +12,7 @@ from textwrap import dedent
 import pytest
 
 from hmem.errors import StoreError
+from hmem.knowledge.store import errors
 from hmem.knowledge.store.sqlite import connection
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, PAW, WOLF, by_name, file_of, filled, finish, start
@@ -139,7 +140,7 @@ def test_the_store_has_one_lock() -> None:
     """That of its connection; a second one would need an order in which they are taken."""
     texts = {str(path.relative_to(STORE)): path.read_text() for path in STORE.rglob("*.py")}
     locks = {name: text.count("Lock()") for name, text in texts.items() if "threading" in text}
-    assert locks == {"sqlite/connection.py": 1, "postgres/connection.py": 1, "postgres/listening.py": 0}
+    assert locks == {"database.py": 1, "postgres/listening.py": 0}
 
 
 def test_a_write_inside_a_write_is_refused(store: Store) -> None:
@@ -188,7 +189,7 @@ def test_a_fork_does_not_use_the_connection_of_its_parent(store: Store) -> None:
 
 
 def test_a_locked_file_is_waited_for_and_then_said_to_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(errors, "BUSY_SECONDS", 0.05)
     with (
         Store.open(file_of(store)) as impatient,
         closing(sqlite3.connect(file_of(store), isolation_level=None)) as other,
@@ -205,7 +206,7 @@ def test_a_locked_file_is_waited_for_and_then_said_to_be(store: Store, monkeypat
 
 def test_a_file_locked_for_good_is_said_to_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.close()
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(errors, "BUSY_SECONDS", 0.05)
     with closing(sqlite3.connect(file_of(store), isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hmem.errors import StoreError
-from hmem.knowledge.store.sqlite import connection
+from hmem.knowledge.store import errors
 from hmem.knowledge.store.sqlite import create as creation
 from hmem.knowledge.store.store import Store
 from tests.knowledge.stores import DOG, WOLF, by_name, filled, finish, start
@@ -17,7 +17,7 @@ from tests.knowledge.stores import DOG, WOLF, by_name, filled, finish, start
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(errors, "BUSY_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def test_overwriting_what_is_not_there_creates_it(tmp_path: Path) -> None:
 
 OVERWRITE = """
     from hmem.errors import StoreError
-    from hmem.knowledge.store.sqlite import connection
-    connection.BUSY_SECONDS = 0.05
+    from hmem.knowledge.store import errors
+    errors.BUSY_SECONDS = 0.05
     try:
         Store.create(argv[0], overwrite=True)
     except StoreError as error:

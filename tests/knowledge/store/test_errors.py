@@ -123,7 +123,7 @@ def test_a_garbled_name_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("SQLITE_BUSY", "is being written by another process; waited 10 s"),
+        ("SQLITE_BUSY", "is being written by another process; waited 60 s"),
         ("SQLITE_BUSY_RECOVERY", "is being written by another process"),
         ("SQLITE_FULL", "the disk is full; nothing was changed; free some space"),
         ("SQLITE_IOERR_WRITE", r"could not be read or written \(IOERR_WRITE\), and nothing was changed"),
@@ -140,13 +140,11 @@ def test_what_sqlite_says_in_words(code: str, reason: str) -> None:
     error = sqlite3.OperationalError("what it says")
     error.sqlite_errorname = code
     with pytest.raises(StoreError, match=rf"^zoo\.kb .*{reason}"):
-        raise explained(error, Path("zoo.kb"), 10.0)
+        raise explained(error, Path("zoo.kb"))
 
 
 def test_an_error_of_the_module_itself_has_no_code() -> None:
-    assert 'SQLite says "Could not decode"' in str(
-        explained(sqlite3.OperationalError("Could not decode"), Path("a"), 1.0)
-    )
+    assert 'SQLite says "Could not decode"' in str(explained(sqlite3.OperationalError("Could not decode"), Path("a")))
 
 
 @pytest.mark.parametrize(

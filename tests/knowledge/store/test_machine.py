@@ -9,8 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hmem.errors import StoreError, UnknownNameError
 from hmem.graph.triples import PARTS
+from hmem.knowledge.store import errors
 from hmem.knowledge.store import store as module
-from hmem.knowledge.store.postgres import connection as postgres_connection
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.sqlite import connection, loading
 from hmem.knowledge.store.store import Store
@@ -120,8 +120,7 @@ class Machine(RuleBasedStateMachine):
     @rule(handle=handles)
     def write_while_the_other_does(self, handle: int) -> None:
         with self.stores[1 - handle]._connection.writing(), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(connection, "BUSY_SECONDS", 0.01)
-            patch.setattr(postgres_connection, "BUSY_SECONDS", 0.01)
+            patch.setattr(errors, "BUSY_SECONDS", 0.01)
             with Store.open(self.path) as third, pytest.raises(StoreError, match="being written"):
                 third.add([("a", "r", "never")])
 

@@ -4,6 +4,8 @@ The rest of the package is written once, in the SQL that SQLite and PostgreSQL h
 engines are `hmem.knowledge.store.sqlite` and `hmem.knowledge.store.postgres`.
 """
 
+import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -66,9 +68,12 @@ class Connection(ABC):
     end. The thread that has it may read inside its own write. A connection does not survive a fork.
     """
 
-    path: Place
-    read_only: bool
-    is_frozen: bool  # what other processes write is not seen
+    def __init__(self, path: Place, *, read_only: bool, is_frozen: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.is_frozen = is_frozen  # what other processes write is not seen
+        self._lock = threading.RLock()
+        self._process = os.getpid()
 
     def read(self, function: Callable[Concatenate[Database, P], T], /, *given: P.args, **named: P.kwargs) -> T:
         """What a function finds, all of one moment."""
@@ -131,7 +136,14 @@ class Connection(ABC):
         """
         return lambda: None
 
-    def refuse_if_read_only(self) -> None:
+    def _refuse_if_forked(self) -> None:
+        if self._process != os.getpid():
+            raise StoreError("{path} was opened by the process that this one was forked from", path=self.path)
+
+    def _nested(self) -> StoreError:
+        return StoreError("{path} is being written by this very thread; let it finish first", path=self.path)
+
+    def _refuse_if_read_only(self) -> None:
         if self.read_only:
             hint = Hint(text="open it anew to change it", option="read_only", value=False)
             raise StoreError("{path} was opened to be read only", path=self.path, hint=hint)

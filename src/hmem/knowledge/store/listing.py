@@ -8,7 +8,7 @@ from hmem.graph.days import Stretch
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples
 from hmem.knowledge.store.database import ALL, Connection, Database
-from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.evidence import held
 from hmem.knowledge.store.read import last_fact
 from hmem.knowledge.store.records import StoredFact, to_date, to_time
@@ -151,7 +151,7 @@ def _as_stored(row: FactRow) -> StoredFact:
                 removed_at=None if removed_at is None else to_time(removed_at),
                 removed_by=removed_by,
             )
-    raise damage("a fact has something else in its row than it was written with")
+    raise DamageError("a fact has something else in its row than it was written with")
 
 
 def _as_current(row: FactRow) -> StoredFact:

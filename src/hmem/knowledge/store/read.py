@@ -14,7 +14,7 @@ from jaxtyping import Float
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.store.database import Database, Kind, Rows
-from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
 
@@ -44,7 +44,7 @@ def moment_of(db: Database, as_of: datetime | int | None) -> int:
 def names(db: Database, kind: Kind, start: int = 0) -> list[str]:
     found = [name for (name,) in db.execute(f"SELECT name FROM {kind} WHERE id >= ? ORDER BY id", (start,))]
     if not all(type(name) is str for name in found):
-        raise damage(f"a name in the table {kind} is no text")
+        raise DamageError(f"a name in the table {kind} is no text")
     return found
 
 
@@ -94,7 +94,7 @@ def qualifiers(db: Database, moment: int | None = None, evidence: Evidence | Non
             try:
                 values = pa.array([value for (value,) in rows], pa.int32() if kind == pa.date32() else kind)
             except pa.ArrowException:
-                raise damage(f"a fact has something else in {name} than it was written with") from None
+                raise DamageError(f"a fact has something else in {name} than it was written with") from None
             if values.null_count < len(values):
                 found[name] = values.cast(kind)
     return found
@@ -166,7 +166,7 @@ def _unsure_after(db: Database, fact: int, evidence: Evidence | None) -> tuple[T
     try:
         return facts, np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise damage("a fact has a confidence that is no number") from None
+        raise DamageError("a fact has a confidence that is no number") from None
 
 
 def last_fact(db: Database, moment: int | None = None) -> int:
@@ -219,4 +219,4 @@ def _number(rows: Rows) -> int:
     match rows.fetchone():
         case (int(number),):
             return number
-    raise damage("a moment or a fact has no number where it should have one")
+    raise DamageError("a moment or a fact has no number where it should have one")

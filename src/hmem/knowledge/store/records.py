@@ -10,7 +10,7 @@ from jaxtyping import Float
 from hmem.graph.days import to_day
 from hmem.graph.triples import Triples
 from hmem.graph.values import Value
-from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.errors import DamageError
 
 Names3 = tuple[str, str, str]  # head, relation, tail by name
 
@@ -121,7 +121,7 @@ def to_time(microseconds: int) -> datetime:
     try:
         return EPOCH + microseconds * MICROSECOND
     except OverflowError:
-        raise damage("a moment has a time that is none") from None
+        raise DamageError("a moment has a time that is none") from None
 
 
 def to_date(number: int) -> date:
@@ -129,4 +129,4 @@ def to_date(number: int) -> date:
     try:
         return to_day(number)
     except (OverflowError, ValueError):
-        raise damage("a fact has a day that is none") from None
+        raise DamageError("a fact has a day that is none") from None

@@ -25,6 +25,8 @@ what a model concluded, with its probability; all others were asserted.
 Entities, relations and properties are numbered from 0, all other rows from 1, without gaps and in order of arrival.
 """
 
+from hmem.errors import Place, StoreError
+
 VERSION = 3
 
 # What was new in version 2, as old files are given it.
@@ -118,8 +120,30 @@ VALUE_INDEXES = {
 # INDEXES[v] are those that version v brought.
 INDEXES = {1: FACT_INDEXES, 2: TEXT_INDEXES, 3: VALUE_INDEXES}
 
+STATEMENTS = (*TABLES, *(statement for brought in INDEXES.values() for statement in brought.values()))  # of a new base
+
 # MIGRATIONS[v] are the statements that make a base of schema v one of schema v + 1.
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (*(f"ALTER TABLE fact ADD COLUMN {column}" for column in NEW_COLUMNS), *TEXT_TABLES, *TEXT_INDEXES.values()),
     2: (*VALUE_TABLES, *VALUE_INDEXES.values()),
 }
+
+
+def refuse_later(version: int, place: Place) -> None:
+    if version > VERSION:
+        problem = f"{{path}} has schema {version}, this hmem knows up to {VERSION}"
+        raise StoreError(problem, path=place, found=version, expected=str(VERSION), hint="upgrade hmem to use it")
+
+
+def unread(version: int, place: Place) -> StoreError:
+    """That a base is older than what can be read as it is."""
+    problem = f"{{path}} has schema {version}, this hmem works with {VERSION}"
+    hint = "open it once for writing to bring it up to date"
+    return StoreError(problem, path=place, found=version, expected=str(VERSION), hint=hint)
+
+
+def migration(version: int, place: Place) -> tuple[str, ...]:
+    """The statements that bring a base to the next schema."""
+    if version not in MIGRATIONS:
+        raise StoreError(f"{{path}} has schema {version}, which this hmem cannot bring to {VERSION}", path=place)
+    return MIGRATIONS[version]

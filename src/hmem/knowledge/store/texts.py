@@ -11,7 +11,7 @@ from hmem.graph.descriptions import Description, fold
 from hmem.graph.name_search import closest
 from hmem.graph.names import unknown_name
 from hmem.knowledge.store.database import Database, Kind
-from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.read import find_id, last_row, names
 
 FOUND_BY = ("label", "alias")  # in the order in which they count
@@ -133,7 +133,7 @@ def changed_since(db: Database, kind: Kind, moment: int) -> list[int]:
 
 def _described(ids: dict[int, str], number: int, said: dict[str, list[str]]) -> Description:
     if number not in ids or any(len(said.get(field, ())) > 1 for field in ("label", "kind", "description", "inverse")):
-        raise damage("something is said twice of one thing, or of nothing")
+        raise DamageError("something is said twice of one thing, or of nothing")
     once = {field: texts[0] for field, texts in said.items() if field != "alias"}
     return Description(id=ids[number], aliases=tuple(said.get("alias", ())), **once)
 

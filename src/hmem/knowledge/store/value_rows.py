@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hmem.graph.values import Said, Value
 from hmem.knowledge.store.database import ALL, Database
 from hmem.knowledge.store.describe import MANY, Numbers
-from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.read import last_row
 from hmem.knowledge.store.records import StoredValue, to_time
 from hmem.knowledge.store.validation import check_name, check_value
@@ -239,4 +239,4 @@ def _stored(row: tuple[Any, ...]) -> StoredValue:
                 removed_at=None if removed_at is None else to_time(removed_at),
                 removed_by=removed_by,
             )
-    raise damage("a value has something else in its row than it was written with")
+    raise DamageError("a value has something else in its row than it was written with")

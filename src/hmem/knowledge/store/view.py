@@ -14,7 +14,7 @@ from hmem.graph.readers.table import table_of_triples
 from hmem.graph.triples import Triples
 from hmem.knowledge.store import listing, merge, read
 from hmem.knowledge.store.database import Connection, Database
-from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.listing import Listing, Pattern
 from hmem.knowledge.store.naming import Naming
@@ -90,7 +90,7 @@ class View:
             try:
                 facts = table_of_triples(read.triples(db, moment, evidence), entities, relations)
             except pa.ArrowException as error:
-                raise damage(f"a fact has a name that is not stored: {error}") from None
+                raise DamageError(f"a fact has a name that is not stored: {error}") from None
             if qualified:
                 for name, column in read.qualifiers(db, moment, evidence).items():
                     facts = facts.append_column(name, column)

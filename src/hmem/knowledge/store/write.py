@@ -12,7 +12,7 @@ from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import Triples, as_triples, is_among
 from hmem.knowledge.store.database import Database, Kind
-from hmem.knowledge.store.errors import damage
+from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.read import find_id, last_moment
 from hmem.knowledge.store.records import Names3, Written, to_date
 from hmem.knowledge.store.texts import id_of, number_of
@@ -30,7 +30,7 @@ def new_moment(db: Database, source: str | None) -> int:
             at = max(time.time_ns() // 1000, last_at + 1)
             db.execute("INSERT INTO moment (id, at, source) VALUES (?, ?, ?)", (last + 1, at, source))
             return last + 1
-    raise damage("a moment has a time that is none")
+    raise DamageError("a moment has a time that is none")
 
 
 class Write:

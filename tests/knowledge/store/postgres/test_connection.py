@@ -10,10 +10,11 @@ from urllib.parse import quote
 import pytest
 
 from hmem.errors import ConfigError, StoreError, UnknownNameError
+from hmem.knowledge.store import errors as store_errors
 from hmem.knowledge.store import schema
 from hmem.knowledge.store.database import Database
 from hmem.knowledge.store.places import Address
-from hmem.knowledge.store.postgres import connection, create, errors, listening, server
+from hmem.knowledge.store.postgres import create, errors, listening, server
 from hmem.knowledge.store.postgres.connection import PostgresConnection
 from hmem.knowledge.store.postgres.schema import in_words_of_postgres
 from hmem.knowledge.store.store import Store
@@ -403,7 +404,7 @@ def test_writers_take_turns_and_number_without_gaps(address: str) -> None:
 
 
 def test_a_writer_waits_for_the_other_and_then_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(store_errors, "BUSY_SECONDS", 0.05)
     with Store.open(store.path) as other, other._connection.writing():
         with pytest.raises(StoreError, match=r"is being written by another process; waited 0.05 s"):
             store.add([WOLF])

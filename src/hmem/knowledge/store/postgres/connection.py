@@ -10,24 +10,18 @@ made one of that number since, and of that time too where clocks are behind, but
 """
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from hmem.errors import Place, StoreError
+from hmem.knowledge.store import errors
 from hmem.knowledge.store.database import Connection, Database
-from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.places import Address
 from hmem.knowledge.store.postgres import integrity as own_integrity
 from hmem.knowledge.store.postgres.database import PostgresDatabase
-from hmem.knowledge.store.postgres.errors import (
-    LostError,
-    PreparedError,
-    explained,
-    explained_damage,
-    import_psycopg,
-)
+from hmem.knowledge.store.postgres.errors import LostError, PreparedError, explained, import_psycopg
 from hmem.knowledge.store.postgres.listening import listen
 from hmem.knowledge.store.postgres.migrate import migrate, own_table
 from hmem.knowledge.store.postgres.schema import LOCK
@@ -36,7 +30,6 @@ from hmem.knowledge.store.postgres.server import Server
 if TYPE_CHECKING:
     import psycopg
 
-BUSY_SECONDS = 60.0  # how long a write waits for that of another process, which may be an import of millions
 ATTEMPTS = 3  # at what a lost connection has ended
 Mark = tuple[int, int, str]  # the number of a moment, its time, and the number of the transaction that made it
 P = ParamSpec("P")
@@ -48,17 +41,13 @@ class PostgresConnection(Connection):
 
     def __init__(self, server: Server, table: int, *, read_only: bool) -> None:
         """By the number of the base's own table, which tells it from one that takes its place."""
-        self.path = server.address
-        self.read_only = read_only
-        self.is_frozen = False
+        super().__init__(server.address, read_only=read_only)
         self._server = server
         self._table = table
         self._raw: psycopg.Connection[Any] | None = None
         self._database: PostgresDatabase | None = None  # while a transaction is open
         self._holds = False  # a transaction around all others
         self._is_closed = False
-        self._lock = threading.RLock()
-        self._process = os.getpid()
         self._seen: tuple[Any, ...] | None = None
         self._version = 0
 
@@ -79,13 +68,7 @@ class PostgresConnection(Connection):
     # Whole functions, which are tried again
 
     def read(self, function: Callable[Concatenate[Database, P], T], /, *given: P.args, **named: P.kwargs) -> T:
-        for left in reversed(range(ATTEMPTS)):
-            try:
-                return super().read(function, *given, **named)
-            except LostError:
-                if self._database is not None or not left:
-                    raise
-        raise AssertionError
+        return self._tried(partial(super().read, function, *given, **named))
 
     def write(self, function: Callable[Concatenate[Database, P], T], /, *given: P.args, **named: P.kwargs) -> T:
         doubtful: Mark | None = None
@@ -129,16 +112,16 @@ class PostgresConnection(Connection):
 
     @contextmanager
     def writing(self, *, trusted: bool = False) -> Iterator[Database]:
-        self.refuse_if_read_only()
+        self._refuse_if_read_only()
         with self._lock:
             if self._holds:
                 with self._step() as database:
                     yield database
                 return
             if self._database is not None:
-                raise StoreError("{path} is being written by this very thread; let it finish first", path=self.path)
+                raise self._nested()
             with self._translated():
-                wait = f"SET LOCAL lock_timeout = {round(BUSY_SECONDS * 1000)}"
+                wait = f"SET LOCAL lock_timeout = {round(errors.BUSY_SECONDS * 1000)}"
                 lock = f"SELECT pg_advisory_xact_lock({LOCK + self._table})"
                 begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
                 raw, before = self._begin(begin, wait, *self._server.durable, lock)
@@ -148,7 +131,7 @@ class PostgresConnection(Connection):
                     try:
                         raw.execute("COMMIT")
                     except self._server.psycopg.Error as error:
-                        told = explained(error, self.path, BUSY_SECONDS)
+                        told = explained(error, self.path)
                         if raw.closed:
                             raise LostError(told.problem, path=self.path, hint=told.hint, mark=mark) from error
                         raise
@@ -212,10 +195,9 @@ class PostgresConnection(Connection):
             self._database.execute("RELEASE step")
 
     def _open(self) -> "psycopg.Connection[Any]":
-        if self._process != os.getpid():
-            raise StoreError("{path} was opened by the process that this one was forked from", path=self.path)
+        self._refuse_if_forked()
         if self._is_closed:
-            raise StoreError("{path} is closed; open it again", path=self.path)
+            raise errors.closed(self.path)
         if self._raw is None or self._raw.closed:
             raw = self._server.connect_patiently() if self._raw is not None else self._server.connect()
             if own_table(raw, self.path) != self._table:
@@ -284,7 +266,7 @@ class PostgresConnection(Connection):
 
     def compact(self) -> None:
         """Rewrite the tables; who reads or writes meanwhile waits."""
-        self.refuse_if_read_only()
+        self._refuse_if_read_only()
         with self._lock, self._translated():
             for table in own_integrity.TABLES:
                 self._open().execute(f"VACUUM (FULL, ANALYZE) {self._server.schema}.{table}")
@@ -297,26 +279,34 @@ class PostgresConnection(Connection):
 
     def _ask(self, sql: str, values: tuple[str, ...] | None = None) -> tuple[Any, ...]:
         """The one row that a statement finds, which is a transaction of its own, or part of the one that is open."""
-        for left in reversed(range(ATTEMPTS)):
+
+        def asked() -> tuple[Any, ...]:
+            with self._lock, self._translated():
+                row: tuple[Any, ...] | None = self._open().execute(sql, values).fetchone()
+                assert row is not None
+                return row
+
+        return self._tried(asked)
+
+    def _tried(self, read: Callable[[], T]) -> T:
+        """What is read; again where the connection was lost, but for a transaction that it takes with it."""
+        for _ in range(ATTEMPTS - 1):
             try:
-                with self._lock, self._translated():
-                    row: tuple[Any, ...] | None = self._open().execute(sql, values).fetchone()
-                    assert row is not None
-                    return row
+                return read()
             except LostError:
-                if self._database is not None or not left:
+                if self._database is not None:
                     raise
-        raise AssertionError
+        return read()
 
 
 @contextmanager
 def translated(address: Address) -> Iterator[None]:
     try:
         yield
-    except DamageError as error:
-        raise explained_damage(error, address) from error
+    except errors.DamageError as error:
+        raise errors.damaged(address, error) from error
     except import_psycopg().Error as error:
-        raise explained(error, address, BUSY_SECONDS) from error
+        raise explained(error, address) from error
 
 
 def _mark(db: Database, table: int, before: int) -> Mark | None:

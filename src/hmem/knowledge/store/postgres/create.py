@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hmem.errors import Hint, StoreError
+from hmem.errors import StoreError
+from hmem.knowledge.store.errors import exists_already
 from hmem.knowledge.store.places import Address
 from hmem.knowledge.store.postgres.connection import PostgresConnection, translated
 from hmem.knowledge.store.postgres.database import PostgresDatabase
@@ -32,8 +33,7 @@ def built_at_once(address: Address, *, overwrite: bool) -> Iterator[PostgresConn
         raw.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"hmem {address.schema}",))
         if find_own_table(raw, address.schema) is not None:
             if not overwrite:
-                hint = Hint(text="to begin anew", option="overwrite")
-                raise StoreError("{path} exists already", path=address, hint=hint)
+                raise exists_already(address)
             _drop(raw, server)
         if raw.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (address.schema,)).fetchone() is None:
             raw.execute(f"CREATE SCHEMA {server.schema}")

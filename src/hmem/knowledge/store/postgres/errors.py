@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from hmem.errors import ConfigError, Hint, StoreError
+from hmem.knowledge.store.errors import busy, hint_to_check
 from hmem.knowledge.store.places import Address
 
 LOST = ("57P", "25P03", "08")  # beginnings of the codes of a connection that ended
@@ -38,19 +39,13 @@ class PreparedError(StoreError):
     """A prepared statement is not there, or there already: the connection is another than the one that prepared it."""
 
 
-def is_refused(error: StoreError) -> bool:
-    """Whether a server that answers refused a connection, and will again."""
-    return not isinstance(error, LostError)
-
-
-def explained(error: Any, address: Address, waited: float) -> StoreError:
+def explained(error: Any, address: Address) -> StoreError:
     """The StoreError to raise instead of a psycopg.Error."""
     code, said = error.sqlstate or "", one_line(error)
     hint: Hint | str | None = None
     match code:
         case "55P03":
-            reason = f"is being written by another process; waited {waited:g} s for it"
-            hint = "try again when it is done"
+            return busy(address)
         case "53100":
             reason = "could not be written: the disk of the database is full; nothing was changed"
             hint = "free some space there and try again"
@@ -77,8 +72,8 @@ def explained(error: Any, address: Address, waited: float) -> StoreError:
         case _ if not code or code.startswith(LOST):
             return LostError(f"{{path}} cannot be reached: {said}", path=address, hint="is the server running?")
         case _ if code.startswith(("23", "XX")):
-            check = {"command": f"hmem kb check {address}", "call": "store.check()"}
-            reason, hint = f'refuses what would break it ("{said}"), so it may be damaged', Hint(text="see", **check)
+            reason = f'refuses what would break it ("{said}"), so it may be damaged'
+            hint = hint_to_check("see", address)
         case _:
             reason = f'cannot be used as it is: PostgreSQL says "{said}"'
     return StoreError(f"{{path}} {reason}", path=address, hint=hint)
@@ -89,12 +84,6 @@ def _advice(said: str) -> str | None:
     if "password" in said:
         return "the password can stand in the address, in PGPASSWORD or in ~/.pgpass"
     return "make the database first, such as with createdb" if "does not exist" in said else None
-
-
-def explained_damage(error: Exception, address: Address) -> StoreError:
-    check = {"command": f"hmem kb check {address}", "call": "store.check()"}
-    hint = Hint(text="go back to a copy of it, or see what is wrong with", **check)
-    return StoreError(f'{{path}} is damaged ("{error}")', path=address, hint=hint)
 
 
 def one_line(error: Any) -> str:

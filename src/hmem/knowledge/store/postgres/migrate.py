@@ -6,7 +6,7 @@ from hmem.errors import Hint, StoreError
 from hmem.knowledge.store import schema
 from hmem.knowledge.store.places import Address
 from hmem.knowledge.store.postgres.database import PostgresDatabase
-from hmem.knowledge.store.postgres.schema import LOCK, refuse_later, step, version_of
+from hmem.knowledge.store.postgres.schema import LOCK, step, version_of
 from hmem.knowledge.store.postgres.server import quoted
 
 if TYPE_CHECKING:
@@ -40,13 +40,11 @@ def migrate(raw: "psycopg.Connection[Any]", address: Address, table: int, *, rea
         raw.execute(f"SET LOCAL search_path TO {quoted(address.schema)}, pg_temp")
         db = PostgresDatabase(raw)
         version = version_of(db)
-        refuse_later(version, address)
+        schema.refuse_later(version, address)
         if version == schema.VERSION:
             return
         if read_only:
-            problem = f"{{path}} has schema {version}, this hmem works with {schema.VERSION}"
-            hint = "open it once for writing to bring it up to date"
-            raise StoreError(problem, path=address, found=version, expected=str(schema.VERSION), hint=hint)
+            raise schema.unread(version, address)
         db.execute("SELECT pg_advisory_xact_lock(?)", (LOCK + table,))
         while version_of(db) < schema.VERSION:
             step(db, address)

@@ -10,7 +10,7 @@ would take longer than all the rest of an import.
 import re
 from collections.abc import Iterator
 
-from hmem.errors import Place, StoreError
+from hmem.errors import Place
 from hmem.knowledge.store import schema
 from hmem.knowledge.store.database import Statements
 
@@ -45,8 +45,7 @@ def in_words_of_postgres(statement: str) -> Iterator[str]:
 
 def install(db: Statements) -> None:
     """Make the tables of an empty base, in the transaction that is open."""
-    indexes = (index for brought in schema.INDEXES.values() for index in brought.values())
-    for statement in (*schema.TABLES, *indexes):
+    for statement in schema.STATEMENTS:
         for each in in_words_of_postgres(statement):
             db.execute(each)
     db.execute(BASE)
@@ -58,19 +57,10 @@ def version_of(db: Statements) -> int:
     return int(version)
 
 
-def refuse_later(version: int, place: Place) -> None:
-    if version > schema.VERSION:
-        problem = f"{{path}} has schema {version}, this hmem knows up to {schema.VERSION}"
-        hint = "upgrade hmem to use it"
-        raise StoreError(problem, path=place, found=version, expected=str(schema.VERSION), hint=hint)
-
-
 def step(db: Statements, place: Place) -> None:
     """Bring a base from its schema to the next, in the transaction that is open."""
     version = version_of(db)
-    if version not in schema.MIGRATIONS:
-        raise StoreError(f"{{path}} has schema {version}, which this hmem cannot bring to {schema.VERSION}", path=place)
-    for statement in schema.MIGRATIONS[version]:
+    for statement in schema.migration(version, place):
         for each in in_words_of_postgres(statement):
             db.execute(each)
     db.execute("UPDATE base SET version = ?", (version + 1,))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hmem.errors import StoreError
 from hmem.knowledge.store.places import Address
-from hmem.knowledge.store.postgres.errors import explained, import_psycopg, is_refused
+from hmem.knowledge.store.postgres.errors import LostError, explained, import_psycopg
 
 if TYPE_CHECKING:
     import psycopg
@@ -48,7 +48,7 @@ class Server:
             )
             raw.isolation_level = self.psycopg.IsolationLevel.READ_COMMITTED  # whatever is usual in the database
         except self.psycopg.Error as error:
-            raise explained(error, self.address, 0.0) from error
+            raise explained(error, self.address) from error
         try:
             self._look_at(raw)
         except BaseException:
@@ -63,7 +63,7 @@ class Server:
             try:
                 return self.connect()
             except StoreError as error:
-                if is_refused(error) or time.monotonic() + pause > until:
+                if not isinstance(error, LostError) or time.monotonic() + pause > until:  # it answers, and refuses
                     raise
             time.sleep(pause)
             pause = min(2 * pause, 1.0)

@@ -6,7 +6,6 @@ Two locks, taken in this order where both are held: that of a connection, for wh
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -19,16 +18,15 @@ from hmem import sqlite_files
 from hmem.errors import Place, StoreError
 from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import Triples, as_triples
+from hmem.knowledge.store import errors
 from hmem.knowledge.store.database import Connection, Database, Kind, Progress
-from hmem.knowledge.store.errors import DamageError, damage
 from hmem.knowledge.store.read import find_id, last_moment
 from hmem.knowledge.store.sqlite import integrity
-from hmem.knowledge.store.sqlite.errors import explained, explained_damage, refuse_what_is_no_store
+from hmem.knowledge.store.sqlite.errors import explained, refuse_what_is_no_store
 from hmem.knowledge.store.sqlite.loading import insert_facts
 from hmem.knowledge.store.sqlite.migrate import migrate
 from hmem.knowledge.store.sqlite.schema import read_as_present, refuse_other_files
 
-BUSY_SECONDS = 60.0  # how long a write waits for that of another process, which may be an import of millions
 CACHE_MIB = 64
 ROWS_AT_ONCE = 1 << 16
 SETTINGS = (
@@ -45,12 +43,8 @@ class SqliteConnection(Connection):
     path: Path
 
     def __init__(self, path: Path, connection: "RegisteredConnection", *, read_only: bool, is_frozen: bool) -> None:
-        self.path = path
-        self.read_only = read_only
-        self.is_frozen = is_frozen
+        super().__init__(path, read_only=read_only, is_frozen=is_frozen)
         self._connection: RegisteredConnection | None = connection
-        self._lock = threading.RLock()
-        self._process = os.getpid()
         self._file = connection.registration.file
         self._shared = self._shared_memory()
         self._writes = 0  # of this connection, which SQLite does not count
@@ -87,10 +81,10 @@ class SqliteConnection(Connection):
     @contextmanager
     def writing(self, *, trusted: bool = False) -> Iterator[Database]:
         """A trusted write saves SQLite four look-ups per fact."""
-        self.refuse_if_read_only()
+        self._refuse_if_read_only()
         with self._lock:
             if self._open().in_transaction:
-                raise StoreError("{path} is being written by this very thread; let it finish first", path=self.path)
+                raise self._nested()
             with self.outside() as connection:
                 connection.execute(f"PRAGMA foreign_keys = {not trusted:d}")
             with self._transaction("BEGIN IMMEDIATE") as connection:
@@ -115,7 +109,7 @@ class SqliteConnection(Connection):
 
     def compact(self) -> None:
         """Fold the write-ahead log into the file, and leave out what is unused."""
-        self.refuse_if_read_only()
+        self._refuse_if_read_only()
         with self.outside() as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -143,10 +137,9 @@ class SqliteConnection(Connection):
                 raise
 
     def _open(self) -> "RegisteredConnection":
-        if self._process != os.getpid():
-            raise StoreError("{path} was opened by the process that this one was forked from", path=self.path)
+        self._refuse_if_forked()
         if self._connection is None:
-            raise StoreError("{path} is closed; open it again", path=self.path)
+            raise errors.closed(self.path)
         if sqlite_files.file_id(self.path) != self._file:
             raise _moved(self.path)
         if self._shared_memory() != self._shared:
@@ -165,9 +158,9 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise explained(error, path, BUSY_SECONDS) from error
-    except (DamageError, UnicodeDecodeError) as error:  # Python's module cannot read the complaint about a name
-        raise explained_damage(error, path) from error
+        raise explained(error, path) from error
+    except (errors.DamageError, UnicodeDecodeError) as error:  # Python's module cannot read the complaint about a name
+        raise errors.damaged(path, error) from error
 
 
 class RegisteredConnection(sqlite3.Connection):
@@ -186,7 +179,7 @@ class RegisteredConnection(sqlite3.Connection):
             try:
                 flat = np.fromiter(chain.from_iterable(some), dtype=np.int32, count=3 * len(some))
             except (TypeError, ValueError, OverflowError):
-                raise damage("a fact has something else than numbers in its row") from None
+                raise errors.DamageError("a fact has something else than numbers in its row") from None
             pieces.append(flat.reshape(-1, 3))
         return np.concatenate(pieces) if pieces else as_triples([])
 
@@ -211,7 +204,7 @@ def connect(path: Path, mode: str) -> RegisteredConnection:
             connection = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={mode}",
                 uri=True,
-                timeout=BUSY_SECONDS,
+                timeout=errors.BUSY_SECONDS,
                 isolation_level=None,  # transactions are begun and ended here, in plain sight
                 check_same_thread=False,  # the lock of SqliteConnection sees to it
                 factory=RegisteredConnection,

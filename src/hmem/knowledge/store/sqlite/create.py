@@ -10,8 +10,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from hmem import sqlite_files
-from hmem.errors import Hint, StoreError
-from hmem.knowledge.store.sqlite.connection import BUSY_SECONDS, connect, translated
+from hmem.errors import StoreError
+from hmem.knowledge.store.errors import exists_already
+from hmem.knowledge.store.sqlite.connection import connect, translated
 from hmem.knowledge.store.sqlite.errors import explained
 from hmem.knowledge.store.sqlite.schema import APPLICATION_ID, install
 
@@ -25,7 +26,7 @@ def built_beside(path: Path, *, overwrite: bool) -> Iterator[Path]:
     If anything goes wrong, there is no file at `path`, or the old one as it was.
     """
     if not overwrite and os.path.lexists(path):
-        raise _exists(path)
+        raise exists_already(path)
     if overwrite and path.exists():
         _refuse_what_is_not_ours(path)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
@@ -52,13 +53,9 @@ def _translated(path: Path) -> Iterator[None]:
         with translated(path):
             yield
     except FileExistsError:
-        raise _exists(path) from None
+        raise exists_already(path) from None
     except OSError as error:
         raise StoreError(f"{{path}} cannot be created: {os.strerror(error.errno or 0)}", path=path) from None
-
-
-def _exists(path: Path) -> StoreError:
-    return StoreError("{path} exists already", path=path, hint=Hint(text="to begin anew", option="overwrite"))
 
 
 def _put_in_place(new: Path, path: Path, overwrite: bool) -> None:
@@ -95,7 +92,7 @@ def _application_of(path: Path) -> int | None:
             return int(connection.execute("PRAGMA application_id").fetchone()[0])
     except sqlite3.DatabaseError as error:
         if not error.sqlite_errorname.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            raise explained(error, path, BUSY_SECONDS) from error
+            raise explained(error, path) from error
     header = sqlite_files.read_header(path, APPLICATION_ID_AT + 4)
     return int.from_bytes(header[APPLICATION_ID_AT:], "big") if header.startswith(sqlite_files.MAGIC) else None
 

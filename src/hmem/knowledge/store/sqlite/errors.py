@@ -6,17 +6,16 @@ import sqlite3
 from pathlib import Path
 
 from hmem.errors import Hint, StoreError
+from hmem.knowledge.store.errors import busy, damaged, hint_to_check
 
 
-def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
+def explained(error: sqlite3.Error, path: Path) -> StoreError:
     """The StoreError to raise instead of `error`."""
     code = (getattr(error, "sqlite_errorname", None) or "").removeprefix("SQLITE_")
-    check = {"command": f"hmem kb check {path}", "call": "store.check()"}
     hint: Hint | str | None = None
     match code.partition("_")[0]:
         case "BUSY" | "LOCKED" | "PROTOCOL":
-            reason = f"is being written by another process; waited {waited:g} s for it"
-            hint = "try again when it is done"
+            return busy(path)
         case "FULL":
             reason = "could not be written: the disk is full; nothing was changed"
             hint = "free some space and try again"
@@ -26,7 +25,7 @@ def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
         case "CANTOPEN" | "PERM" | "AUTH":
             reason, hint = "cannot be opened", "check that its folder exists, and the permissions of both"
         case "CORRUPT":
-            return explained_damage(error, path)
+            return damaged(path, error)
         case "NOTADB":
             reason = "is not a knowledge base of hmem: it is not an SQLite file, or its beginning is damaged"
         case "IOERR":
@@ -34,18 +33,12 @@ def explained(error: sqlite3.Error, path: Path, waited: float) -> StoreError:
         case "NOMEM":
             reason = "needs more memory than there is"
         case "CONSTRAINT":
-            reason, hint = f'refuses what would break it ("{error}"), so it may be damaged', Hint(text="see", **check)
+            reason = f'refuses what would break it ("{error}"), so it may be damaged'
+            hint = hint_to_check("see", path)
         case _:
             reason = f'cannot be used as it is: SQLite says "{error}"'
-            hint = Hint(text="see what is wrong with", **check)
+            hint = hint_to_check("see what is wrong with", path)
     return StoreError(f"{{path}} {reason}", path=path, hint=hint)
-
-
-def explained_damage(error: Exception, path: Path) -> StoreError:
-    """The same for rows that SQLite reads without complaint, and that cannot have been written."""
-    check = {"command": f"hmem kb check {path}", "call": "store.check()"}
-    hint = Hint(text="go back to a copy of it, or see what is wrong with", **check)
-    return StoreError(f'{{path}} is damaged ("{error}")', path=path, hint=hint)
 
 
 def refuse_what_is_no_store(path: Path) -> None:

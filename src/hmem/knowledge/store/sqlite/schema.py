@@ -6,7 +6,7 @@ from pathlib import Path
 from hmem.errors import StoreError
 from hmem.knowledge.store import schema
 from hmem.knowledge.store.database import Statements
-from hmem.knowledge.store.schema import INDEXES, NEW_COLUMNS, TABLES, TEXT_TABLES, VALUE_TABLES
+from hmem.knowledge.store.schema import NEW_COLUMNS, TEXT_TABLES, VALUE_TABLES
 
 APPLICATION_ID = int.from_bytes(b"hmem", "big")
 
@@ -26,7 +26,7 @@ READING: dict[int, tuple[str, ...]] = {
 def install(connection: sqlite3.Connection) -> None:
     """Make an empty file a knowledge base, all at once. To be called before the write-ahead log is switched on."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in (*TABLES, *(index for brought in INDEXES.values() for index in brought.values())):
+    for statement in schema.STATEMENTS:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {schema.VERSION}")
@@ -43,19 +43,14 @@ def refuse_other_files(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         raise StoreError("{path} is not a knowledge base of hmem, but a file of something else", path=path)
-    version = version_of(connection)
-    if version > schema.VERSION:
-        problem = f"{{path}} has schema {version}, this hmem knows up to {schema.VERSION}"
-        raise StoreError(problem, path=path, found=version, expected=str(schema.VERSION), hint="upgrade hmem to use it")
+    schema.refuse_later(version_of(connection), path)
 
 
 def read_as_present(connection: sqlite3.Connection, path: Path) -> None:
     """Let a connection that only reads see an older file as one of the present schema, with nothing in what is new."""
     version = version_of(connection)
     if version < schema.VERSION and version not in READING:
-        problem = f"{{path}} has schema {version}, this hmem works with {schema.VERSION}"
-        hint = "open it once for writing to bring it up to date"
-        raise StoreError(problem, path=path, found=version, expected=str(schema.VERSION), hint=hint)
+        raise schema.unread(version, path)
     for step in range(version, schema.VERSION):
         for statement in READING[step]:
             connection.execute(statement)
@@ -64,8 +59,6 @@ def read_as_present(connection: sqlite3.Connection, path: Path) -> None:
 def step(connection: sqlite3.Connection, path: Path) -> None:
     """Bring a file from its schema to the next, in the transaction that is open."""
     version = version_of(connection)
-    if version not in schema.MIGRATIONS:
-        raise StoreError(f"{{path}} has schema {version}, which this hmem cannot bring to {schema.VERSION}", path=path)
-    for statement in schema.MIGRATIONS[version]:
+    for statement in schema.migration(version, path):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {version + 1}")
