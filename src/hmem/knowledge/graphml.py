@@ -15,7 +15,7 @@ from hmem.errors import DataError, shown
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.readers.graphml import ABOUT_RELATIONS, DATATYPES, OWN
 from hmem.graph.values import Value
-from hmem.knowledge.store.database import Kind
+from hmem.knowledge.store.database import KINDS
 from hmem.knowledge.store.store import Store
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -64,8 +64,7 @@ def _nodes(store: Store, as_of: datetime | int | None, keys: dict[Sort, str]) ->
 def _relations(store: Store) -> list[dict[str, object]]:
     """What relations and properties are called."""
     found: list[dict[str, object]] = []
-    kinds: tuple[Kind, ...] = ("relation", "property")
-    for kind in kinds:
+    for kind in KINDS[1:]:
         for each in store.naming.every(kind):
             said: dict[str, object] = {"label": each.label, "aliases": each.aliases, "description": each.description}
             said["inverse"] = each.inverse

@@ -14,8 +14,7 @@ from hmem.graph.rdf_terms import Terms
 from hmem.graph.readers.rdf_descriptions import INVERSE, KIND, NAMING_NAMES
 from hmem.graph.readers.rdf_names import TERMS, WELL_KNOWN
 from hmem.graph.values import Value
-from hmem.knowledge.store.database import Kind
-from hmem.knowledge.store.describe import KINDS
+from hmem.knowledge.store.database import KINDS, Kind
 from hmem.knowledge.store.store import Store
 
 Triple = tuple[Any, Any, Any]

@@ -18,7 +18,7 @@ from hmem.graph.fact_keys import FactKeys, fact_keys
 from hmem.graph.readers.read import read_table
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.registry import load_dataset
-from hmem.knowledge.store.describe import KINDS
+from hmem.knowledge.store.database import KINDS
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.places import Address, At, split_moment
 from hmem.knowledge.store.store import Store

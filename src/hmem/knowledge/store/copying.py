@@ -5,18 +5,18 @@ from typing import Any
 
 from hmem.errors import StoreError
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
-from hmem.knowledge.store.database import Connection, Database
+from hmem.knowledge.store.database import KINDS, Connection, Database
 
 ROWS_AT_ONCE = 50_000
 _OF_TEXT = ("field", "text", "folded", "added", "removed")
-TABLES = {  # in an order in which each refers to those before it; the first column is the key
+TABLES: dict[
+    str, tuple[str, ...]
+] = {  # in an order in which each refers to those before it; the first column is the key
     "moment": ("id", "at", "source"),
-    "entity": ("id", "name"),
-    "relation": ("id", "name"),
-    "property": ("id", "name"),
+    **dict.fromkeys(KINDS, ("id", "name")),
     "fact": ("id", "head", "relation", "tail", "added", "removed", *QUALIFIERS),
     "value": ("id", "entity", "property", "text", "datatype", "language", "unit", "number", "added", "removed"),
-    **{f"{kind}_text": ("id", kind, *_OF_TEXT) for kind in ("entity", "relation", "property")},
+    **{f"{kind}_text": ("id", kind, *_OF_TEXT) for kind in KINDS},
     "meta": ("key", "value"),
 }
 WRONG = "the rows of {} are not those that they were copied from, so nothing was copied"

@@ -9,13 +9,14 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, get_args, runtime_checkable
 
 from hmem.errors import Hint, Place, StoreError
 from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import Triples
 
 Kind = Literal["entity", "relation", "property"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Progress = Callable[[int, int], None]  # how many facts are done, and of how many
 ALL = 2**62  # of which LIMIT leaves nothing out
 P = ParamSpec("P")

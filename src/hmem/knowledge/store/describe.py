@@ -6,13 +6,12 @@ Every function here is called inside one writing transaction: it does all of its
 from collections.abc import Sequence
 
 from hmem.graph.descriptions import Description, fold
-from hmem.knowledge.store.database import Database, Kind
+from hmem.knowledge.store.database import KINDS, Database, Kind
 from hmem.knowledge.store.read import find_id
 from hmem.knowledge.store.texts import FOUND_BY
 from hmem.knowledge.store.validation import check_name
 from hmem.knowledge.store.write import Write
 
-KINDS: tuple[Kind, ...] = ("entity", "relation", "property")
 FIELDS = {
     "entity": ("label", "alias", "kind", "description"),
     "relation": ("label", "alias", "inverse", "description"),

@@ -3,11 +3,14 @@
 import time
 from collections.abc import Iterator
 
-from hmem.knowledge.store.database import Statements
+from hmem.knowledge.store.database import KINDS, Statements
 
 CLOCKS_DIFFER = 24 * 3600 * 1_000_000  # microseconds by which two computers may disagree about the time
-NUMBERED_FROM_1 = ("fact", "moment", "value", "entity_text", "relation_text", "property_text")
-NUMBERED_FROM_0 = ("entity", "relation", "property")
+TEXTS = tuple(f"{kind}_text" for kind in KINDS)
+FIRST: dict[str, int] = {  # number of a row
+    **dict.fromkeys(KINDS, 0),
+    **dict.fromkeys(("fact", "moment", "value", *TEXTS), 1),
+}
 # What is counted, and must be nothing.
 COUNTED = {
     "moments at which time runs backwards": """
@@ -32,13 +35,13 @@ COUNTED = {
         f"{kind} descriptions of which one thing is said twice": f"""
         SELECT count(*) FROM (SELECT 1 FROM {kind}_text WHERE removed IS NULL AND field != 'alias'
         GROUP BY {kind}, field HAVING count(*) > 1) AS twice"""
-        for kind in NUMBERED_FROM_0
+        for kind in KINDS
     },
 }
 
 
 def numbering(db: Statements) -> Iterator[str]:
-    for table, first in (*((name, 0) for name in NUMBERED_FROM_0), *((name, 1) for name in NUMBERED_FROM_1)):
+    for table, first in FIRST.items():
         rows, low, high = db.execute(f"SELECT count(*), min(id), max(id) FROM {table}").fetchone()
         if rows and (low != first or high != first + rows - 1):
             yield f"{rows:,} rows of {table} are numbered {low} to {high}; expected {first} to {first + rows - 1}"

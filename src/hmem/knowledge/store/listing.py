@@ -1,17 +1,16 @@
 """Facts with their history: source and time of what was added, and of what was removed."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hmem.graph.days import Stretch
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.triples import Triples
 from hmem.knowledge.store.database import ALL, Connection, Database
-from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.evidence import held
 from hmem.knowledge.store.read import last_fact
-from hmem.knowledge.store.records import StoredFact, to_date, to_time
+from hmem.knowledge.store.records import FACT, StoredFact, from_row
 from hmem.knowledge.store.texts import id_of
 from hmem.knowledge.store.validation import check_name
 
@@ -29,7 +28,6 @@ LAST_TO_COME_OR_GO = """
     SELECT id FROM (SELECT id FROM fact ORDER BY id DESC LIMIT ?) AS came
     UNION SELECT id FROM (SELECT id FROM fact WHERE removed IS NOT NULL ORDER BY removed DESC, id DESC LIMIT ?) AS went
 """
-FactRow = tuple[Any, ...]  # of the columns above
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,8 @@ class Listing:
             f"{SELECT} AND {' AND '.join(conditions)} ORDER BY fact.id {order} LIMIT ? OFFSET ?",
             (*values, highest, self.moment, after, limit, offset),
         ).fetchall()
-        return [_as_current(row) for row in rows], rows[-1][0] if rows else after
+        # As it was at that moment: without a removal that came later.
+        return [_stored((*row[:-2], None, None)) for row in rows], rows[-1][0] if rows else after
 
 
 def history(db: Database, pattern: Pattern, limit: int | None) -> list[StoredFact]:
@@ -110,50 +109,15 @@ def history(db: Database, pattern: Pattern, limit: int | None) -> list[StoredFac
     else:  # they are among the last that came and the last that went, which need no search
         latest, values = LAST_TO_COME_OR_GO, [limit]
     rows = db.execute(f"{SELECT} AND fact.id IN ({latest}) {LATEST_FIRST} LIMIT ?", (*values, most, most))
-    return [_as_stored(row) for row in rows]
+    return [_stored(row) for row in rows]
 
 
 def details(db: Database, triples: Triples) -> list[StoredFact]:
     """Current facts given by number, in that order, with source and time; those not stored are left out."""
     asked = f"{SELECT} AND fact.head = ? AND fact.relation = ? AND fact.tail = ? AND fact.removed IS NULL"
     found = (db.execute(asked, triple).fetchone() for triple in triples.tolist())
-    return [_as_stored(row) for row in found if row is not None]
+    return [_stored(row) for row in found if row is not None]
 
 
-def _as_stored(row: FactRow) -> StoredFact:
-    match row:
-        case (
-            int(),
-            str(head),
-            str(relation),
-            str(tail),
-            int(added_at),
-            str() | None as source,
-            float() | None as confidence,
-            int() | None as valid_from,
-            int() | None as valid_until,
-            str() | None as inferred_by,
-            float() | None as probability,
-            int() | None as removed_at,
-            str() | None as removed_by,
-        ):
-            return StoredFact(
-                head=head,
-                relation=relation,
-                tail=tail,
-                added_at=to_time(added_at),
-                source=source,
-                confidence=confidence,
-                valid_from=None if valid_from is None else to_date(valid_from),
-                valid_until=None if valid_until is None else to_date(valid_until),
-                inferred_by=inferred_by,
-                probability=probability,
-                removed_at=None if removed_at is None else to_time(removed_at),
-                removed_by=removed_by,
-            )
-    raise DamageError("a fact has something else in its row than it was written with")
-
-
-def _as_current(row: FactRow) -> StoredFact:
-    """As it was at the moment listed: without a removal that came later."""
-    return replace(_as_stored(row), removed_at=None, removed_by=None)
+def _stored(row: Sequence[Any]) -> StoredFact:
+    return from_row(StoredFact, FACT, row[1:])

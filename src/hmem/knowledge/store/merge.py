@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from hmem.errors import DataError
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.values import Value
-from hmem.knowledge.store.database import ALL, Database
+from hmem.knowledge.store.database import ALL, KINDS, Database
 from hmem.knowledge.store.describe import Telling
 from hmem.knowledge.store.read import last_moment, last_row
 from hmem.knowledge.store.records import StoredWrite, to_time
 from hmem.knowledge.store.texts import description
 from hmem.knowledge.store.value_rows import present_values, set_slot
-from hmem.knowledge.store.write import Write
+from hmem.knowledge.store.write import END_FACT, Write
 
 SAID = ", ".join(QUALIFIERS)  # of a fact besides its names
 # Of each table what a row says, and by which columns two rows say the same.
@@ -24,8 +24,7 @@ TABLES = {
         "entity, property, text, datatype, language, unit, number",
         ("entity", "property", "text", "datatype", "language", "unit"),
     ),
-    **{f"{kind}_text": (f"{kind}, field, text, folded", (kind, "field", "text")) for kind in ("entity", "relation")},
-    "property_text": ("property, field, text, folded", ("property", "field", "text")),
+    **{f"{kind}_text": (f"{kind}, field, text, folded", (kind, "field", "text")) for kind in KINDS},
 }
 NULLABLE = ("language", "unit")
 ONE_TEXT = "field <> 'alias'"  # of which a thing has one at a time
@@ -92,7 +91,7 @@ def _move_facts(write: Write, kept: int, other: int) -> tuple[int, int, int]:
         (other, other),
     ).fetchall()
     moment = write.moment()  # also of what has no facts: its names change
-    db.executemany("UPDATE fact SET removed = ? WHERE id = ?", ((moment, row) for row, *_ in rows))
+    db.executemany(END_FACT, ((moment, row) for row, *_ in rows))
     for row, head, relation, tail in rows:
         if {head, tail} == {kept, other}:
             dropped += 1
@@ -107,7 +106,7 @@ def _move_facts(write: Write, kept: int, other: int) -> tuple[int, int, int]:
             before += 1
             continue
         if was is not None:  # what was asserted takes the place of what a model concluded
-            db.execute("UPDATE fact SET removed = ? WHERE id = ?", (moment, was[0]))
+            db.execute(END_FACT, (moment, was[0]))
         db.execute(
             f"INSERT INTO fact (head, relation, tail, added, {SAID}) SELECT ?, ?, ?, ?, {SAID} FROM fact WHERE id = ?",
             (*fact, moment, row),

@@ -113,10 +113,9 @@ class Naming:
         """The entities that have facts or values now, or at a time, or of which something is said now."""
 
         def in_use(db: Database) -> Bool[np.ndarray, " n"]:
-            moment = None if as_of is None else read.moment_of(db, as_of)
             used = np.zeros(read.count(db)["entities"], dtype=bool)
-            used[read.triples(db, moment)[:, [0, 2]].ravel()] = True
-            used[value_rows.entities(db, moment)] = True
+            used[read.triples(db, as_of)[:, [0, 2]].ravel()] = True
+            used[value_rows.entities(db, as_of)] = True
             return used
 
         used = self._connection.read(in_use)

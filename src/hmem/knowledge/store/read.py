@@ -4,8 +4,9 @@ Every function here is called inside one transaction, so what it reads belongs t
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.evidence import Evidence
 from hmem.knowledge.store.records import Changes, Names3, to_microseconds
 
+Time: TypeAlias = datetime | int | None  # or the number of a moment; None is now
 CONTAINS = """
     SELECT 1 FROM fact WHERE head = (SELECT id FROM entity WHERE name = ?)
     AND relation = (SELECT id FROM relation WHERE name = ?)
@@ -30,7 +32,7 @@ def last_moment(db: Database) -> int:
     return int(last)
 
 
-def moment_of(db: Database, as_of: datetime | int | None) -> int:
+def moment_of(db: Database, as_of: Time) -> int:
     """The last moment up to a time; a number is a moment already, and None is now."""
     last = last_moment(db)
     if as_of is None:
@@ -59,16 +61,17 @@ def find_id(db: Database, kind: Kind, name: str) -> int | None:
     return None if found is None else int(found[0])
 
 
-def triples(db: Database, moment: int | None = None, evidence: Evidence | None = None) -> Triples:
-    """The facts as of a moment, in the order in which they were added; all of them, or those that are evidence."""
-    return db.triples(*_as_of(db, "head, relation, tail", moment, evidence))
+def triples(db: Database, as_of: Time = None, evidence: Evidence | None = None) -> Triples:
+    """The facts as of a time, in the order in which they were added; all of them, or those that are evidence."""
+    return db.triples(*_as_of(db, "head, relation, tail", as_of, evidence))
 
 
-def _as_of(db: Database, columns: str, moment: int | None, evidence: Evidence | None) -> tuple[str, tuple[int, ...]]:
-    """The statement for columns of the facts as of a moment, in the order in which they were added; and its values."""
+def _as_of(db: Database, columns: str, as_of: Time, evidence: Evidence | None) -> tuple[str, tuple[int, ...]]:
+    """The statement for columns of the facts as of a time, in the order in which they were added; and its values."""
     counts = _counts(evidence)
-    if moment is None:
+    if as_of is None:
         return f"SELECT {columns} FROM fact WHERE removed IS NULL{counts} ORDER BY id", ()
+    moment = moment_of(db, as_of)
     asked = f"SELECT {columns} FROM fact WHERE id <= ? AND (removed IS NULL OR removed > ?){counts} ORDER BY id"
     return asked, (last_fact(db, moment), moment)
 
@@ -80,17 +83,15 @@ def _counts(evidence: Evidence | None) -> str:
 
 def is_qualified(db: Database) -> bool:
     """Whether anything qualifies any fact that ever was."""
-    said = " OR ".join(f"{name} IS NOT NULL" for name in QUALIFIERS)
-    return db.execute(f"SELECT 1 FROM fact WHERE {said} LIMIT 1").fetchone() is not None
+    return has_rows(db, "fact", " OR ".join(f"{name} IS NOT NULL" for name in QUALIFIERS))
 
 
-def qualifiers(db: Database, moment: int | None = None, evidence: Evidence | None = None) -> dict[str, pa.Array]:
-    """What qualifies the facts as of a moment, a column for each that says something of any, in the order of facts."""
+def qualifiers(db: Database, as_of: Time = None, evidence: Evidence | None = None) -> dict[str, pa.Array]:
+    """What qualifies the facts as of a time, a column for each that says something of any, in the order of facts."""
     found = {}
     for name, kind in QUALIFIERS.items():
-        present = f"SELECT 1 FROM fact WHERE {name} IS NOT NULL LIMIT 1"
-        if db.execute(present).fetchone() is not None:
-            rows = db.execute(*_as_of(db, name, moment, evidence))
+        if has_rows(db, "fact", f"{name} IS NOT NULL"):
+            rows = db.execute(*_as_of(db, name, as_of, evidence))
             try:
                 values = pa.array([value for (value,) in rows], pa.int32() if kind == pa.date32() else kind)
             except pa.ArrowException:
@@ -143,13 +144,13 @@ def changes_since(
         ended=ended,
         unsure=unsure,
         confidences=confidences,
-        has_labels=any(_has_rows(db, f"{kind}_text") for kind in ("entity", "relation")),
-        has_inferred=_has_rows(db, "fact", "inferred_by IS NOT NULL"),
+        has_labels=any(has_rows(db, f"{kind}_text") for kind in ("entity", "relation")),
+        has_inferred=has_rows(db, "fact", "inferred_by IS NOT NULL"),
     )
 
 
-def _has_rows(db: Database, table: str, where: str = "true") -> bool:
-    return db.execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1").fetchone() is not None
+def has_rows(db: Database, table: str, where: str = "true", values: Sequence[object] = ()) -> bool:
+    return db.execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", values).fetchone() is not None
 
 
 def triples_after(db: Database, fact: int, evidence: Evidence | None = None) -> Triples:

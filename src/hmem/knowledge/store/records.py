@@ -1,17 +1,20 @@
 """What the store hands out: facts with their history, what a write did, what changed since."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from types import NoneType
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from hmem.graph.days import to_day
-from hmem.graph.triples import Triples
+from hmem.graph.triples import PARTS, Triples
 from hmem.graph.values import Value
 from hmem.knowledge.store.errors import DamageError
 
+T = TypeVar("T")
 Names3 = tuple[str, str, str]  # head, relation, tail by name
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -130,3 +133,36 @@ def to_date(number: int) -> date:
         return to_day(number)
     except (OverflowError, ValueError):
         raise DamageError("a fact has a day that is none") from None
+
+
+_TEXT, _NUMBER, _DAY = (str, NoneType), (float, NoneType), (int, NoneType)
+_ADDED = {"added_at": int, "source": _TEXT}
+_REMOVED = {"removed_at": _DAY, "removed_by": _TEXT}
+# What stands in a row, in the order in which it is asked for.
+FACT = {
+    **dict.fromkeys(PARTS, str),
+    **_ADDED,
+    "confidence": _NUMBER,
+    **dict.fromkeys(("valid_from", "valid_until"), _DAY),
+    "inferred_by": _TEXT,
+    "probability": _NUMBER,
+    **_REMOVED,
+}
+VALUE = {
+    **dict.fromkeys(("entity", "property", "text", "datatype"), str),
+    **dict.fromkeys(("language", "unit"), _TEXT),
+    **_ADDED,
+    **_REMOVED,
+}
+_READ = {"added_at": to_time, "removed_at": to_time, "valid_from": to_date, "valid_until": to_date}
+
+
+def from_row(made: type[T], columns: Mapping[str, Any], row: Sequence[Any]) -> T:
+    """What a row says, if there is nothing else in it than can have been written."""
+    if not all(map(isinstance, row, columns.values())):
+        raise DamageError("a row has something else in it than was written")
+    given = dict(zip(columns, row, strict=True))
+    for name, read in _READ.items():
+        if given.get(name) is not None:
+            given[name] = read(given[name])
+    return made(**given)

@@ -12,7 +12,7 @@ from hmem.graph.name_search import closest
 from hmem.graph.names import unknown_name
 from hmem.knowledge.store.database import Database, Kind
 from hmem.knowledge.store.errors import DamageError
-from hmem.knowledge.store.read import find_id, last_row, names
+from hmem.knowledge.store.read import find_id, has_rows, last_row, names
 
 FOUND_BY = ("label", "alias")  # in the order in which they count
 MOST_CHOICES = 5  # that an error lists
@@ -45,10 +45,7 @@ def number_of(db: Database, kind: Kind, name: str) -> int | None:
 def _is_bare(db: Database, entity: int) -> bool:
     """Whether nothing at all is said of an entity at present."""
     places = (("fact", "head"), ("fact", "tail"), ("value", "entity"), ("entity_text", "entity"))
-    return not any(
-        db.execute(f"SELECT 1 FROM {table} WHERE {column} = ? AND removed IS NULL LIMIT 1", (entity,)).fetchone()
-        for table, column in places
-    )
+    return not any(has_rows(db, table, f"{column} = ? AND removed IS NULL", (entity,)) for table, column in places)
 
 
 def id_of(db: Database, kind: Kind, name: str) -> int:
@@ -89,7 +86,7 @@ def descriptions(db: Database, kind: Kind, numbers: Sequence[int]) -> Iterator[D
 
 def labels(db: Database, kind: Kind, ids: Iterable[str]) -> dict[str, str]:
     """The labels of those that have one which differs from the id."""
-    if db.execute(f"SELECT 1 FROM {kind}_text LIMIT 1").fetchone() is None:
+    if not has_rows(db, f"{kind}_text"):
         return {}
     asked = f"""SELECT text FROM {kind}_text WHERE {kind} = (SELECT id FROM {kind} WHERE name = ?)
         AND field = 'label' AND removed IS NULL"""

@@ -5,14 +5,14 @@ Every function here is called inside one transaction.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from hmem.graph.values import Said, Value
 from hmem.knowledge.store.database import ALL, Database
 from hmem.knowledge.store.describe import MANY, Numbers
-from hmem.knowledge.store.errors import DamageError
-from hmem.knowledge.store.read import last_row
-from hmem.knowledge.store.records import StoredValue, to_time
+from hmem.knowledge.store.read import has_rows, last_row, moment_of
+from hmem.knowledge.store.records import VALUE, StoredValue, from_row
 from hmem.knowledge.store.validation import check_name, check_value
 from hmem.knowledge.store.write import Numbering, Write
 
@@ -80,7 +80,7 @@ def page(db: Database, which: Which, moment: int, after: int) -> tuple[list[Stor
         conditions[-1] = conditions[-1].replace("+", "")
     rows = db.execute(f"{SELECT} AND {' AND '.join(conditions)} {end}", (*numbers, moment, moment, after)).fetchall()
     last = None if is_whole or len(rows) < PAGE else int(rows[-1][0])
-    return [_stored((*row[:9], None, None)) for row in rows], last
+    return [_stored((*row[:-2], None, None)) for row in rows], last
 
 
 def history(db: Database, which: Which, limit: int | None) -> list[StoredValue]:
@@ -114,20 +114,17 @@ def properties(db: Database) -> Iterator[Property]:
         yield Property(id=name, label=label and label[0], **counted, lowest=low, median=middle, highest=high)
 
 
-def entities(db: Database, moment: int | None = None) -> list[int]:
-    """The numbers of those that have values now, or had at a moment."""
-    if moment is None:
-        rows = db.execute("SELECT DISTINCT entity FROM value WHERE removed IS NULL")
-    else:
-        held = "added <= ? AND (removed IS NULL OR removed > ?)"
-        rows = db.execute(f"SELECT DISTINCT entity FROM value WHERE {held}", (moment, moment))
-    return [int(number) for (number,) in rows]
+def entities(db: Database, as_of: datetime | int | None) -> list[int]:
+    """The numbers of those that have values now, or had at a time."""
+    moment = moment_of(db, as_of)
+    held = "SELECT DISTINCT entity FROM value WHERE added <= ? AND (removed IS NULL OR removed > ?)"
+    return [int(number) for (number,) in db.execute(held, (moment, moment))]
 
 
 def changed_since(db: Database, moment: int) -> bool:
     """Whether some value came or went after a moment."""
     came = last_row(db, "value") > last_row(db, "value", moment)
-    return came or db.execute("SELECT 1 FROM value WHERE removed > ? LIMIT 1", (moment,)).fetchone() is not None
+    return came or has_rows(db, "value", "removed > ?", (moment,))
 
 
 def columns(db: Database, property: int | None = None) -> list[tuple[int, int, str, str, str | None, float | None]]:
@@ -149,13 +146,9 @@ def state(write: Write, said: Iterable[Said], *, keep: bool = False, create: boo
     for entity, name, value in said:
         slot = check_name("entity", entity), check_name("property", name)
         wanted.setdefault(slot, {})[check_value(value)] = None
-    many = len(wanted) >= MANY
-    known, made, names = (
-        Numbers(write.db, "entity", many=many),
-        Numbering(write.db, "entity"),
-        Numbering(write.db, "property"),
-    )
-    present = _Present(write.db, many=many)
+    db, many = write.db, len(wanted) >= MANY
+    known, made, names = Numbers(db, "entity", many=many), Numbering(db, "entity"), Numbering(db, "property")
+    is_first = many and not has_rows(db, "value")
     unknown: dict[str, None] = {}
     added = removed = unchanged = 0
     for (entity, name), values in wanted.items():
@@ -164,7 +157,8 @@ def state(write: Write, said: Iterable[Said], *, keep: bool = False, create: boo
             unknown[entity] = None
             continue
         slot_of = made.number(entity) if number is None else number, names.number(name)
-        gone, new, same = set_slot(write, slot_of, list(values), present.of(slot_of), keep=keep)
+        present = {} if is_first else present_values(db, slot_of)
+        gone, new, same = set_slot(write, slot_of, list(values), present, keep=keep)
         added, removed, unchanged = added + new, removed + gone, unchanged + same
     done = Stated(moment=write.last, added=added, removed=removed, unchanged=unchanged, unknown=list(unknown))
     return done, made.new
@@ -196,47 +190,5 @@ def present_values(db: Database, slot: Slot) -> dict[Value, int]:
     }
 
 
-class _Present:
-    """What is said now, looked up slot by slot, or not at all in a base without values."""
-
-    def __init__(self, db: Database, *, many: bool) -> None:
-        self._db = db
-        self._is_empty = many and find_any(db) is None
-
-    def of(self, slot: Slot) -> dict[Value, int]:
-        return {} if self._is_empty else present_values(self._db, slot)
-
-
-def find_any(db: Database) -> int | None:
-    found = db.execute("SELECT id FROM value LIMIT 1").fetchone()
-    return None if found is None else int(found[0])
-
-
-def _stored(row: tuple[Any, ...]) -> StoredValue:
-    match row:
-        case (
-            int(),
-            str(entity),
-            str(name),
-            str(text),
-            str(datatype),
-            str() | None as language,
-            str() | None as unit,
-            int(added_at),
-            str() | None as source,
-            int() | None as removed_at,
-            str() | None as removed_by,
-        ):
-            return StoredValue(
-                entity=entity,
-                property=name,
-                text=text,
-                datatype=datatype,
-                language=language,
-                unit=unit,
-                added_at=to_time(added_at),
-                source=source,
-                removed_at=None if removed_at is None else to_time(removed_at),
-                removed_by=removed_by,
-            )
-    raise DamageError("a value has something else in its row than it was written with")
+def _stored(row: Sequence[Any]) -> StoredValue:
+    return from_row(StoredValue, VALUE, row[1:])

@@ -70,11 +70,7 @@ class View:
 
         With `evidence` only those that speak for others.
         """
-
-        def found(db: Database) -> Triples:
-            return read.triples(db, None if as_of is None else read.moment_of(db, as_of), evidence)
-
-        return self._connection.read(found)
+        return self._connection.read(read.triples, as_of, evidence)
 
     def table(
         self, as_of: datetime | int | None = None, *, qualified: bool = False, evidence: Evidence | None = None
@@ -85,14 +81,13 @@ class View:
         """
 
         def found(db: Database) -> pa.Table:
-            moment = None if as_of is None else read.moment_of(db, as_of)
             entities, relations = (pa.array(read.names(db, kind), pa.string()) for kind in ("entity", "relation"))
             try:
-                facts = table_of_triples(read.triples(db, moment, evidence), entities, relations)
+                facts = table_of_triples(read.triples(db, as_of, evidence), entities, relations)
             except pa.ArrowException as error:
                 raise DamageError(f"a fact has a name that is not stored: {error}") from None
             if qualified:
-                for name, column in read.qualifiers(db, moment, evidence).items():
+                for name, column in read.qualifiers(db, as_of, evidence).items():
                     facts = facts.append_column(name, column)
             return facts
 

@@ -20,7 +20,7 @@ from hmem.knowledge.store.texts import id_of, number_of
 FACT_COLUMNS = ("head", "relation", "tail", "added", *QUALIFIERS)
 INSERT_FACT = f"INSERT INTO fact ({', '.join(FACT_COLUMNS)}) VALUES ({', '.join('?' * len(FACT_COLUMNS))})"
 INFERRED = list(QUALIFIERS).index("inferred_by")
-CURRENT = "head = ? AND relation = ? AND tail = ? AND removed IS NULL"
+END_FACT = "UPDATE fact SET removed = ? WHERE id = ?"
 
 
 def new_moment(db: Database, source: str | None) -> int:
@@ -39,7 +39,7 @@ class Write:
     def __init__(self, db: Database, source: str | None) -> None:
         self.db, self._source = db, source
         self._moment: int | None = None
-        self._before = last_moment(db)
+        self.before = last_moment(db)  # the moment of the last write before
 
     def moment(self) -> int:
         if self._moment is None:
@@ -49,7 +49,7 @@ class Write:
     @property
     def last(self) -> int:
         """The moment of this write, or the last one before if nothing was changed."""
-        return self._before if self._moment is None else self._moment
+        return self.before if self._moment is None else self._moment
 
 
 def add(
@@ -63,9 +63,7 @@ def add(
 
     Only what a model inferred is ended, and stored anew in the same moment, when it is asserted or inferred again.
     """
-    moment = before = last_moment(db)
-    changed: list[tuple[int, int, int]] = []
-    kept = 0
+    write, changed, kept = Write(db, source), list[tuple[int, int, int]](), 0
     entities, relations = (Numbering(db, kind, number_of if by_label else find_id) for kind in ("entity", "relation"))
     rows = zip(*qualifiers.lists(0, len(facts)), strict=True)
     for (head, relation, tail), said in zip(facts, rows, strict=True):
@@ -73,17 +71,21 @@ def add(
         present = _present(db, fact)
         if present is not None:
             number, added, *is_said = present
-            if is_said[INFERRED] is None or added > before or list(said) == is_said:
+            if is_said[INFERRED] is None or added > write.before or list(said) == is_said:
                 kept += any(new is not None and new != old for new, old in zip(said, is_said, strict=True))
                 continue
-        if not changed:
-            moment = new_moment(db, source)
         if present is not None:
-            db.execute("UPDATE fact SET removed = ? WHERE id = ?", (moment, number))
-        db.execute(INSERT_FACT, (*fact, moment, *said))
+            db.execute(END_FACT, (write.moment(), number))
+        db.execute(INSERT_FACT, (*fact, write.moment(), *said))
         changed.append(fact)
-    new: dict[str, Any] = {"new_entities": entities.new, "new_relations": relations.new}
-    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed), kept=kept, **new)
+    return Written(
+        moment=write.last,
+        changed=as_triples(changed),
+        unchanged=len(facts) - len(changed),
+        kept=kept,
+        new_entities=entities.new,
+        new_relations=relations.new,
+    )
 
 
 def revise(
@@ -94,13 +96,12 @@ def revise(
     What is not given stays, and what is `cleared` is said no more. A name that is not in the file is an
     UnknownNameError, and a fact that is not there is merely counted.
     """
-    moment = before = last_moment(db)
-    changed: list[tuple[int, int, int]] = []
+    write, changed = Write(db, source), list[tuple[int, int, int]]()
     rows = zip(*qualifiers.lists(0, len(facts)), strict=True)
     for (head, relation, tail), said in zip(facts, rows, strict=True):
         fact = id_of(db, "entity", head), id_of(db, "relation", relation), id_of(db, "entity", tail)
         present = _present(db, fact)
-        if present is None or present[1] > before:
+        if present is None or present[1] > write.before:
             continue
         number, _, *is_said = present
         wanted = [old if new is None else new for new, old in zip(said, is_said, strict=True)]
@@ -108,12 +109,10 @@ def revise(
         if wanted == is_said:
             continue
         _refuse_backwards(wanted)
-        if not changed:
-            moment = new_moment(db, source)
-        db.execute("UPDATE fact SET removed = ? WHERE id = ?", (moment, number))
-        db.execute(INSERT_FACT, (*fact, moment, *wanted))
+        db.execute(END_FACT, (write.moment(), number))
+        db.execute(INSERT_FACT, (*fact, write.moment(), *wanted))
         changed.append(fact)
-    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
+    return Written(moment=write.last, changed=as_triples(changed), unchanged=len(facts) - len(changed))
 
 
 def withdraw(db: Database, source: str | None, model: str | None, below: float | None) -> Written:
@@ -126,27 +125,21 @@ def withdraw(db: Database, source: str | None, model: str | None, below: float |
         conditions.append("probability < ?")
         values.append(below)
     chosen = f"SELECT id, head, relation, tail FROM fact WHERE {' AND '.join(conditions)} ORDER BY id"
-    rows = db.execute(chosen, values).fetchall()
-    if not rows:
-        return Written(moment=last_moment(db), changed=as_triples([]), unchanged=0)
-    moment = new_moment(db, source)
-    db.executemany("UPDATE fact SET removed = ? WHERE id = ?", ((moment, row[0]) for row in rows))
-    return Written(moment=moment, changed=as_triples([row[1:] for row in rows]), unchanged=0)
+    rows, write = db.execute(chosen, values).fetchall(), Write(db, source)
+    db.executemany(END_FACT, [(write.moment(), row[0]) for row in rows])
+    return Written(moment=write.last, changed=as_triples([row[1:] for row in rows]), unchanged=0)
 
 
 def remove(db: Database, facts: Sequence[Names3], source: str | None) -> Written:
     """End those facts that are there; a name that is not in the file is an UnknownNameError, and nothing is removed."""
-    moment = last_moment(db)
-    changed: list[tuple[int, int, int]] = []
+    write, changed = Write(db, source), list[tuple[int, int, int]]()
     for head, relation, tail in facts:
         fact = id_of(db, "entity", head), id_of(db, "relation", relation), id_of(db, "entity", tail)
-        if not _is_current(db, fact):
-            continue
-        if not changed:
-            moment = new_moment(db, source)
-        db.execute(f"UPDATE fact SET removed = ? WHERE {CURRENT}", (moment, *fact))
-        changed.append(fact)
-    return Written(moment=moment, changed=as_triples(changed), unchanged=len(facts) - len(changed))
+        present = _present(db, fact)
+        if present is not None:
+            db.execute(END_FACT, (write.moment(), present[0]))
+            changed.append(fact)
+    return Written(moment=write.last, changed=as_triples(changed), unchanged=len(facts) - len(changed))
 
 
 def superseded(db: Database, facts: Triples, qualifiers: Qualifiers) -> tuple[list[int], Triples]:
@@ -200,7 +193,9 @@ class Numbering:
 def _present(db: Database, fact: tuple[int, int, int]) -> tuple[Any, ...] | None:
     """The number of a current fact, the moment that added it, and its qualifiers."""
     row: tuple[Any, ...] | None = db.execute(
-        f"SELECT id, added, {', '.join(QUALIFIERS)} FROM fact WHERE {CURRENT}", fact
+        f"""SELECT id, added, {", ".join(QUALIFIERS)} FROM fact
+        WHERE head = ? AND relation = ? AND tail = ? AND removed IS NULL""",
+        fact,
     ).fetchone()
     return row
 
@@ -210,7 +205,3 @@ def _refuse_backwards(said: Sequence[Any]) -> None:
     first, last = said[list(QUALIFIERS).index("valid_from")], said[list(QUALIFIERS).index("valid_until")]
     if first is not None and last is not None and last < first:
         raise DataError(f"it would end on {to_date(last)}, before it begins on {to_date(first)}")
-
-
-def _is_current(db: Database, fact: tuple[int, int, int]) -> bool:
-    return db.execute(f"SELECT 1 FROM fact WHERE {CURRENT}", fact).fetchone() is not None

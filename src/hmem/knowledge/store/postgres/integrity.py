@@ -5,15 +5,14 @@ from functools import partial
 
 from hmem.errors import StoreError
 from hmem.knowledge.store import integrity, schema
-from hmem.knowledge.store.database import Connection, Statements
+from hmem.knowledge.store.database import KINDS, Connection, Statements
 from hmem.knowledge.store.postgres.schema import version_of
 
-TEXTS = tuple(f"{kind}_text" for kind in integrity.NUMBERED_FROM_0)
-TABLES = ("base", "moment", *integrity.NUMBERED_FROM_0, "fact", *TEXTS, "value", "meta")
-REFERENCES = {
+TABLES = ("base", "moment", *KINDS, "fact", *integrity.TEXTS, "value", "meta")
+REFERENCES: dict[str, dict[str, str]] = {
     "fact": {"head": "entity", "relation": "relation", "tail": "entity"},
     "value": {"entity": "entity", "property": "property"},
-    **{f"{kind}_text": {kind: kind} for kind in integrity.NUMBERED_FROM_0},
+    **{f"{kind}_text": {kind: kind} for kind in KINDS},
 }
 Question = Callable[[Statements], Iterable[str]]
 

@@ -10,7 +10,7 @@ from hmem.graph.qualifiers import Qualifiers
 from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.store.database import Database, Progress
 from hmem.knowledge.store.read import last_fact, last_moment, triples
-from hmem.knowledge.store.write import new_moment, superseded
+from hmem.knowledge.store.write import END_FACT, new_moment, superseded
 
 ROWS_AT_ONCE = 50_000
 MANY_TO_ANALYZE = 50_000  # new rows after which what the planner knows is out of date
@@ -31,7 +31,7 @@ def insert_facts(
     new, said = facts[is_new], qualifiers.select(is_new)
     if len(new):
         moment, first = new_moment(db, source), last_fact(db) + 1
-        db.executemany("UPDATE fact SET removed = ? WHERE id = ?", zip(repeat(moment), gone, strict=False))
+        db.executemany(END_FACT, zip(repeat(moment), gone, strict=False))
     else:
         moment = last_moment(db)
     columns = (*COLUMNS, *(name for name in QUALIFIERS if name in said.columns))

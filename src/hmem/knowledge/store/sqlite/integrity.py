@@ -6,37 +6,56 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from hmem.knowledge.store import integrity, schema
-from hmem.knowledge.store.database import Statements
+from hmem.knowledge.store.database import KINDS, Statements
+from hmem.knowledge.store.describe import FIELDS
 from hmem.knowledge.store.records import to_microseconds
 from hmem.knowledge.store.sqlite.schema import APPLICATION_ID, READING, version_of
 
 MOST_LINES = 20  # of one kind; a badly damaged file has thousands
-SOUND_ROWS = {
-    "entity": "typeof(name) = 'text'",
-    "relation": "typeof(name) = 'text'",
-    "property": "typeof(name) = 'text'",
-    "meta": "typeof(key) = 'text' AND typeof(value) = 'text'",
-    "moment": f"typeof(at) = 'integer' AND at BETWEEN 0 AND {to_microseconds(datetime.max.replace(tzinfo=UTC))}"
-    " AND typeof(source) IN ('text', 'null')",
-    "fact": "typeof(head) = 'integer' AND typeof(relation) = 'integer' AND typeof(tail) = 'integer'"
-    " AND typeof(added) = 'integer' AND typeof(removed) IN ('integer', 'null')"
-    " AND typeof(confidence) IN ('real', 'null') AND typeof(probability) IN ('real', 'null')"
-    " AND typeof(valid_from) IN ('integer', 'null') AND typeof(valid_until) IN ('integer', 'null')"
-    " AND typeof(inferred_by) IN ('text', 'null')",
-    "value": "typeof(entity) = 'integer' AND typeof(property) = 'integer' AND typeof(text) = 'text'"
-    " AND typeof(datatype) = 'text' AND typeof(language) IN ('text', 'null') AND typeof(unit) IN ('text', 'null')"
-    " AND typeof(number) IN ('real', 'null') AND typeof(added) = 'integer' AND typeof(removed) IN ('integer', 'null')",
+# What the columns of each table hold, as SQLite lets every column hold anything.
+HOLDS: dict[str, dict[str, str]] = {
+    **{kind: {"text": "name"} for kind in KINDS},
+    "meta": {"text": "key value"},
+    "moment": {"integer": "at", "text or null": "source"},
+    "fact": {
+        "integer": "head relation tail added",
+        "integer or null": "removed valid_from valid_until",
+        "real or null": "confidence probability",
+        "text or null": "inferred_by",
+    },
+    "value": {
+        "integer": "entity property added",
+        "integer or null": "removed",
+        "text": "text datatype",
+        "text or null": "language unit",
+        "real or null": "number",
+    },
     **{
-        f"{kind}_text": f"typeof({kind}) = 'integer' AND field IN ({fields}) AND typeof(text) = 'text'"
-        " AND typeof(folded) IN ('text', 'null') AND typeof(added) = 'integer'"
-        " AND typeof(removed) IN ('integer', 'null')"
-        for kind, fields in (
-            ("entity", "'label', 'alias', 'kind', 'description'"),
-            ("relation", "'label', 'alias', 'inverse', 'description'"),
-            ("property", "'label', 'alias', 'description'"),
-        )
+        f"{kind}_text": {
+            "integer": f"{kind} added",
+            "integer or null": "removed",
+            "text": "field text",
+            "text or null": "folded",
+        }
+        for kind in KINDS
     },
 }
+SOUND = {  # and what else must be true of a row
+    "moment": f"at BETWEEN 0 AND {to_microseconds(datetime.max.replace(tzinfo=UTC))}",
+    **{f"{kind}_text": f"field IN {FIELDS[kind]}" for kind in KINDS},
+}
+
+
+def _sound(table: str) -> str:
+    """The condition that a row is as it can have been written."""
+    held = [
+        f"typeof({column}) IN ({', '.join(map(repr, kinds.split(' or ')))})"
+        for kinds, columns in HOLDS[table].items()
+        for column in columns.split()
+    ]
+    return " AND ".join([*held, SOUND.get(table, "true")])
+
+
 TWICE = """
     SELECT count(*) FROM (SELECT 1 FROM main.fact NOT INDEXED WHERE removed IS NULL
     GROUP BY head, relation, tail HAVING count(*) > 1)
@@ -45,8 +64,8 @@ COUNTED = {
     **integrity.COUNTED,
     "facts that are stored twice": TWICE,  # the table itself is read, not the index that should keep each once
     **{
-        f"rows of {table} with values of a wrong kind": f"SELECT count(*) FROM {table} WHERE NOT ({condition})"
-        for table, condition in SOUND_ROWS.items()  # SQLite lets every column hold anything
+        f"rows of {table} with values of a wrong kind": f"SELECT count(*) FROM {table} WHERE NOT ({_sound(table)})"
+        for table in HOLDS
     },
 }
 

@@ -11,7 +11,7 @@ from hmem.graph.triples import Triples, is_among
 from hmem.knowledge.store.database import Database, Progress
 from hmem.knowledge.store.read import last_fact, last_moment, triples, triples_after
 from hmem.knowledge.store.schema import FACT_INDEXES
-from hmem.knowledge.store.write import INSERT_FACT, new_moment, superseded
+from hmem.knowledge.store.write import END_FACT, INSERT_FACT, new_moment, superseded
 
 ROWS_AT_ONCE = 50_000
 # From which share of the stored facts on it is quicker to make the indexes anew (measured at a million facts)
@@ -68,7 +68,7 @@ class _Rows:
         """Write all rows under a new moment, those that are there already left out."""
         moment, count = new_moment(self.db, source), len(self.facts)
         ended, _ = superseded(self.db, self.facts, self.qualifiers)
-        self.db.executemany("UPDATE fact SET removed = ? WHERE id = ?", zip(repeat(moment), ended, strict=False))
+        self.db.executemany(END_FACT, zip(repeat(moment), ended, strict=False))
         for start in range(0, count, ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
             head, relation, tail = self.facts[some].T.tolist()
