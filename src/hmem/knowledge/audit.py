@@ -111,9 +111,8 @@ def expected(predictor: Predictor, fact: tuple[int, int, int]) -> tuple[int, int
     best: list[tuple[float, int, int, Ranked]] = []
     for place, answers in zip(askable, found, strict=True):
         itself = np.array([(tail, head)[place]])
-        others = np.flatnonzero(answers.answers != itself)[:1]
-        one = Ranked(**{name: getattr(answers, name)[others] for name in Ranked.__slots__})
-        if len(others):
+        one = answers.take(np.flatnonzero(answers.answers != itself)[:1])
+        if len(one.answers):
             fact_itself = predictor.judge(entities[[place]], roles[[place]], itself)
             ahead = one.scores[0] - max(fact_itself.scores[0], one.scores[0] - FURTHEST)
             best.append((float(ahead), int(entities[place]), int(roles[place]), one))

@@ -80,7 +80,7 @@ def ranked_without(predictor: Predictor, entity: int, role: int, answer: int, wa
         asked = torch.full((len(places),), entity, device=model.device)
         scores = model.scores_nearby(asked, torch.full_like(asked, role), visible, links.num_entities)
         for row, place in zip(scores, places, strict=True):  # a stored answer is a rival where its fact is hidden
-            predictor.count(row, entity, role, facts[place])
+            predictor.add_counts(row, entity, role, facts[place])
             row[[other for other in stored if predictor.fact(entity, role, other) not in facts[place]]] = -torch.inf
         scores[:, itself] = -torch.inf
         own = scores[:, answer, None]

@@ -17,12 +17,13 @@ forwards or backwards: both grow with the graph, not with its square.
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
@@ -31,6 +32,7 @@ from hmem.graph.name_search import letters
 from hmem.knowledge.results import Table
 from hmem.knowledge.shared_facts import Features, keys_of, summed
 from hmem.knowledge.store.evidence import Evidence
+from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 
 WINDOW = 6  # names behind each in the order of their letters that are compared with it
@@ -43,7 +45,6 @@ FULL = 12.0  # bits that a name or shared facts are worth at most
 UNLIKE = 10.0  # bits against a pair whose names have nothing in common
 RELATED, OTHER_KIND, OTHER_ANSWER = 10.0, 8.0, 5.0  # bits against
 MOST_ANSWERS_AGAINST = 2
-OTHER_WORDS = 0.0  # of their likeness is left to names with other words in them
 LEAST = 4.0  # bits from which on a pair is proposed
 TOLD = 3  # shared facts that are told
 _WORD = re.compile(r"\d+|[^\W\d_]+")
@@ -93,11 +94,7 @@ class Finder:
             number: names for number in np.flatnonzero(self.degrees).tolist() if (names := self._called(number))
         }
         self._uses = Counter(each for names in self._names.values() for each in set(map(letters, names)))
-        self._words = Counter(
-            word
-            for names in self._names.values()
-            for word in {w for name in names for w in _WORD.findall(name.casefold())}
-        )
+        self._words = Counter(word for names in self._names.values() for word in set(_words(" ".join(names))))
         self._has_one_answer = self.features.single(self.num_roles)
 
     def best(self, k: int) -> Duplicates:
@@ -108,7 +105,7 @@ class Finder:
         own = self.features.own(len(self.entities))
         fewer = np.minimum(own[pairs[:, 0]], own[pairs[:, 1]])
         for_facts = np.minimum(shared_bits, FULL) * shared_bits / np.maximum(fewer, 1e-9)
-        is_named = _is_among(pairs, named)
+        is_named = np.isin(keys_of(pairs), keys_of(named))
         hopeful = np.flatnonzero(is_named | (for_facts >= LEAST))
         hopeful = hopeful[np.argsort(-for_facts[hopeful] - FULL * is_named[hopeful], kind="stable")[:MOST_NAMED]]
         pairs, for_facts = pairs[hopeful], for_facts[hopeful]
@@ -184,12 +181,12 @@ class Finder:
         Other numbers are other names, and so are other words that each stand in further names too: a misspelt word
         stands nowhere else; eastern and western do.
         """
-        words, others = (_WORD.findall(name.casefold()) for name in (one, two))
+        words, others = _words(one), _words(two)
         only = [word for word in words if word not in others], [word for word in others if word not in words]
         if any(word.isdecimal() for side in only for word in side):
-            return alike * OTHER_WORDS
-        if all(any(self._words[word] > 1 for word in side) for side in only if side) and any(only):
-            return alike * OTHER_WORDS
+            return 0.0
+        if any(only) and all(any(self._words[word] > 1 for word in side) for side in only if side):
+            return 0.0
         if not all(only):
             return alike
         return min(alike, float(OSA.normalized_similarity("".join(only[0]), "".join(only[1]))))
@@ -222,7 +219,7 @@ class Finder:
             yield f"{more:,} more {'fact' if more == 1 else 'facts'} in common"
 
     def _against(self, kept: int, other: int) -> list[tuple[float, str]]:
-        found = [(RELATED, f"a fact between them: {' '.join(fact)}") for fact in self._between(kept, other)[:1]]
+        found = [(RELATED, f"a fact between them: {' '.join(fact)}") for fact in islice(self._between(kept, other), 1)]
         kinds = [None if (said := self.said.get(each)) is None else said.kind for each in (kept, other)]
         if None not in kinds and kinds[0] != kinds[1]:
             found.append((OTHER_KIND, f"they are of different kinds, {kinds[0]} and {kinds[1]}"))
@@ -236,15 +233,13 @@ class Finder:
                 )
         return found
 
-    def _between(self, one: int, two: int) -> list[tuple[str, str, str]]:
+    def _between(self, one: int, two: int) -> Iterator[Names3]:
         fewer, more = sorted((one, two), key=lambda each: int(self.degrees[each]))
-        found = []
         for feature in self._of(fewer).tolist():
             role, filler = int(self.features.roles[feature]), int(self.features.fillers[feature])
             if filler == more and role < 2 * len(self.relations):
                 ends = (fewer, more) if role < len(self.relations) else (more, fewer)
-                found.append((self._name(ends[0]), self._relation(role % len(self.relations)), self._name(ends[1])))
-        return found
+                yield self._name(ends[0]), self._relation(role % len(self.relations)), self._name(ends[1])
 
     def _single(self, entity: int) -> Iterable[tuple[int, int]]:
         """The answers of an entity in roles that have one, if it has one there itself."""
@@ -278,5 +273,5 @@ class Finder:
         return self.entities[entity] if said is None else said.label or self.entities[entity]
 
 
-def _is_among(pairs: Int[np.ndarray, "p 2"], others: Int[np.ndarray, "q 2"]) -> Bool[np.ndarray, " p"]:
-    return np.isin(keys_of(pairs), keys_of(others))
+def _words(name: str) -> list[str]:
+    return _WORD.findall(name.casefold())

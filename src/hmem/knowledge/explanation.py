@@ -137,7 +137,7 @@ def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) ->
         if isinstance(model, HMem):
             index, vectors = predictor.index()
             parts = explain(model, index, entity, role, answer, vectors)
-            if not predictor.counts(entity, role):
+            if not predictor.is_counted(entity, role):
                 return Apart(parts, None), judged, stored
             counted = premises(live.graph, live.graph, entity, role, answer)
             return Apart(parts, float(judged.log_p[0]), *counted[:1]), judged, stored

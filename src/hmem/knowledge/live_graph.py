@@ -12,7 +12,7 @@ a small one. What is indexed depends on the current facts alone, never on how th
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -98,23 +98,16 @@ class LiveGraph:
         """Apply what was written since the last look, by this process or another."""
         if self.store.moment == self.moment:  # every write that changes facts makes a moment
             return
-        seen = len(self.entities.of_store), len(self.relations.of_store)
-        changes = self.store.changes_since(self.moment, *seen, evidence=self.evidence)
+        changes = self._changes_since(self.moment)
         # Behind the changes, so that no value is missed that came before their moment.
         has_other_values = self.takes_values and self.store.values.changed_since(self.moment)
         is_new_relation = self.takes_new_relations and len(changes.relations) > 0  # which changes every role's number
         if is_new_relation or len(changes.added) + len(changes.removed) > self._most_one_by_one:
             self._load()
             return
-        self._extend(changes)
-        for fact in self.translate(changes.removed).tolist():
-            self._remove(*fact)
-        for fact in self.translate(changes.added).tolist():
-            self._add(*fact)
-        self._weigh(changes)
+        self._apply(changes)
         if has_other_values:
             self._change_values()
-        self._is_at(changes)
 
     @property
     def num_facts(self) -> int:
@@ -171,11 +164,9 @@ class LiveGraph:
     def _load(self) -> None:
         """Everything at once, as of one moment: from an index and what came since, or all facts."""
         has_own_names = self.num_trained > 0 or not self.takes_new_relations  # which are numbered otherwise
-        if not has_own_names and self.evidence == Evidence():
-            for find in (BaseIndex.of, keep_index):
-                if self._load_from(find(self.store)):
-                    return
-        self._load_all()
+        may_have_index = not has_own_names and self.evidence == Evidence()
+        if not (may_have_index and any(self._load_from(find(self.store)) for find in (BaseIndex.of, keep_index))):
+            self._load_all()
 
     def _load_from(self, index: BaseIndex | None) -> bool:
         """Open an index and apply what came since; False if it is none, or if that is too much."""
@@ -183,9 +174,7 @@ class LiveGraph:
             return False
         vocab = index.graph.vocab
         self._number(Numbering.of_index(vocab.entities), Numbering.of_index(vocab.relations))
-        seen = len(vocab.entities), len(vocab.relations)
-        changes = self.store.changes_since(index.moment, *seen, evidence=self.evidence)
-        self._extend(changes)
+        changes = self._changes_since(index.moment)
         if self.takes_values:
             self.values.read(self.entities.of_store)
         self.num_relations = len(self.relations.names)
@@ -197,12 +186,9 @@ class LiveGraph:
         self._last, self.loops, self.touched = index.last, index.loops(), None
         facts, confidences = index.unsure()
         self.confidences = Confidences(self.num_relations, weighed(facts, confidences))
-        for fact in self.translate(changes.removed).tolist():
-            self._remove(*fact)
-        for fact in [*self.translate(changes.added).tolist(), *self.values.edges.tolist()]:
-            self._add(*fact)
-        self._weigh(changes)
-        self._is_at(changes)
+        for edge in self.values.edges.tolist():
+            self._add(*edge)
+        self._apply(changes)
         return True
 
     @property
@@ -213,9 +199,7 @@ class LiveGraph:
         self.index = None
         if self.values.properties:  # their numbers are the last of all, whatever came first
             self._number(self.entities, Numbering(self._trained.relations))
-        seen = len(self.entities.of_store), len(self.relations.of_store)
-        changes = self.store.changes_since(0, *seen, evidence=self.evidence)
-        self._extend(changes)
+        changes = self._changes_since(0)
         if self.takes_values:
             self.values.read(self.entities.of_store)
         if self.takes_new_relations:
@@ -227,9 +211,7 @@ class LiveGraph:
         self._last = int(facts[:, [0, 2]].max()) if len(facts) else -1
         self.loops = Counter(facts[facts[:, 0] == facts[:, 2], 1].tolist())
         self.touched = None
-        is_ours = self.relations.of_store[changes.unsure[:, 1]] < self.num_relations
-        unsure = weighed(self.translate(changes.unsure), changes.confidences[is_ours])
-        self.confidences = Confidences(self.num_relations, unsure)
+        self.confidences = Confidences(self.num_relations, self._unsure(changes))
         self._is_at(changes)
 
     def _is_at(self, changes: Changes) -> None:
@@ -237,16 +219,18 @@ class LiveGraph:
 
     def _weigh(self, changes: Changes) -> None:
         """Take in how sure the facts are that came, and forget how sure those were that went."""
-        is_ours = self.relations.of_store[changes.unsure[:, 1]] < self.num_relations
-        unsure = dict(weighed(self.translate(changes.unsure), changes.confidences[is_ours]))
+        unsure = dict(self._unsure(changes))
         if not unsure and not self.confidences:
             return
-        for head, relation, tail in self.translate(changes.ended).tolist():
-            if self.confidences.set((head, relation, tail), unsure.get((head, relation, tail), 1.0)):
-                self._touch(head, tail)
-        for fact, weight in unsure.items():
+        ended = map(tuple, self.translate(changes.ended).tolist())
+        for fact, weight in {**dict.fromkeys(ended, 1.0), **unsure}.items():
             if self.confidences.set(fact, weight):
                 self._touch(fact[0], fact[2])
+
+    def _unsure(self, changes: Changes) -> Iterable[tuple[tuple[int, int, int], float]]:
+        """How sure those of the new facts are that are not quite sure."""
+        is_ours = self.relations.of_store[changes.unsure[:, 1]] < self.num_relations
+        return weighed(self.translate(changes.unsure), changes.confidences[is_ours])
 
     def _change_values(self) -> None:
         """Put the edges to the buckets of now in the place of those of before."""
@@ -262,9 +246,22 @@ class LiveGraph:
         for edge in new.tolist():
             self._add(*edge)
 
-    def _extend(self, changes: Changes) -> None:
+    def _changes_since(self, moment: int) -> Changes:
+        """What is different from a moment. All names that came are known from now on."""
+        seen = len(self.entities.of_store), len(self.relations.of_store)
+        changes = self.store.changes_since(moment, *seen, evidence=self.evidence)
         self.entities.extend(changes.entities)
         self.relations.extend(changes.relations)
+        return changes
+
+    def _apply(self, changes: Changes) -> None:
+        """Change the facts one by one."""
+        for fact in self.translate(changes.removed).tolist():
+            self._remove(*fact)
+        for fact in self.translate(changes.added).tolist():
+            self._add(*fact)
+        self._weigh(changes)
+        self._is_at(changes)
 
     def _add(self, head: int, relation: int, tail: int) -> None:
         self.loops[relation] += self.graph.add(head, relation, tail) and head == tail

@@ -15,14 +15,13 @@ from hmem.evaluation.slots import stored_answers
 from hmem.graph.triples import mirror_role
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.predictor import Predictor
-from hmem.knowledge.ranked import Ranked
+from hmem.knowledge.ranked import Ranked, joined
 
 DEPTH = 50  # answers of each role among which missing facts are looked for, as many as calibration looks at
 SENSIBLE = 0.005  # the share of the entities of its kind that must have a role in which facts are looked for
 OF_KIND = 0.1  # the share of the entities of its kind that must have the role which an answer has not had yet
 
 Roles = Int[np.ndarray, " roles"]
-KINDS = {"answers": np.int64, "stored": bool, "leads": bool} | dict.fromkeys(("scores", "log_p", "lead_log_p"), float)
 
 
 def missing_facts(
@@ -35,14 +34,9 @@ def missing_facts(
     roles = roles[_makes_sense(predictor, entity, roles, calibration)]
     best = predictor.best(np.full(len(roles), entity), roles, [DEPTH] * len(roles))
     role = np.repeat(roles, [len(each.answers) for each in best])
-    parts = {
-        name: np.concatenate([np.empty(0, dtype=kind), *(getattr(each, name) for each in best)])
-        for name, kind in KINDS.items()
-    }
-    found = Ranked(**parts, ranks=np.zeros(len(role), dtype=np.int64))
-    loop = (found.answers == entity) & (
-        role < predictor.live.num_relations
-    )  # the same fact is found from the other side
+    found = joined(best)
+    # A fact about an entity and itself is found from both sides.
+    loop = (found.answers == entity) & (role < predictor.live.num_relations)
     order = np.lexsort((found.answers, role, -found.log_p, -_likely(predictor, entity, role, found, calibration)))
     kept: list[int] = []
     for place in order[~loop[order]].tolist():
@@ -51,8 +45,7 @@ def missing_facts(
         if len(kept) == k:
             break
     chosen = np.array(kept, dtype=np.int64)
-    ranks = 1 + np.arange(len(chosen))
-    return role[chosen], Ranked(**{name: part[chosen] for name, part in parts.items()}, ranks=ranks)
+    return role[chosen], found.take(chosen).ranked_anew()
 
 
 def having_facts(live: LiveGraph, having: tuple[int, int] | None) -> Int[np.ndarray, " n"]:

@@ -46,12 +46,9 @@ class Predictor:
     """A model, the facts of this moment and a vector for every entity in them; used through a `Session`."""
 
     def __init__(
-        self, model: Network, live: LiveGraph, weights_of: Callable[[int, int], Weights] | None = None
+        self, model: Network, live: LiveGraph, weights_of: Callable[[int, int], Weights] = lambda entity, role: ALONE
     ) -> None:
-        """`weights_of` says what the network and counting are worth in a question, by its entity and role.
-
-        None where counting has no say in any question.
-        """
+        """`weights_of` says what the network and counting are worth in a question, by its entity and role."""
         self.model, self.live, self.weights_of = model.eval(), live, weights_of
         self.vectors = LiveVectors(model, live) if isinstance(model, HMem) else None
         self.links = LiveLinks(live, model.device) if isinstance(model, Propagation) else None
@@ -84,7 +81,7 @@ class Predictor:
                 new[question] = self._ranked(row, log_alone, k[question], pair)
         ends = np.cumsum(counts, dtype=np.int64).tolist()
         return [
-            merged(new[question], old, slice(end - count, end), k[question]) if count else new[question]
+            merged(new[question], old.take(slice(end - count, end)), k[question]) if count else new[question]
             for question, (count, end) in enumerate(zip(counts, ends, strict=True))
         ]
 
@@ -132,31 +129,31 @@ class Predictor:
                 pairs = zip(entities[rows].tolist(), roles[rows].tolist(), without, strict=True)
                 for place, (entity, role, target) in enumerate(pairs):
                     facts = () if target == NO_TARGET else (self.fact(entity, role, target),)
-                    if self.count(scores[place], entity, role, facts):
+                    if self.add_counts(scores[place], entity, role, facts):
                         log_alone[place] = scores[place]
             yield rows, scores, log_alone
             start = rows.stop
 
-    def count(
+    def add_counts(
         self, row: Float[Tensor, " W"], entity: int, role: int, without: Iterable[tuple[int, int, int]] = ()
     ) -> bool:
-        """Make scores of a question of those of the network, by what counting says without some facts, if it has a say.
+        """Add what counting says without some facts to the scores of a question, if it has a say; whether it has.
 
         Buckets of values are no answers.
         """
         if self.live.values.words:
             buckets = self.live.values.buckets
             row[torch.from_numpy(buckets[buckets < len(row)]).to(row.device)] = -torch.inf
-        weights = ALONE if self.weights_of is None else self.weights_of(entity, role)
+        weights = self.weights_of(entity, role)
         if weights == ALONE:
             return False
         with hidden(self.live.graph, without):
             add_counts(row, self.live.graph, entity, role, weights, self.live.confidences)
         return True
 
-    def counts(self, entity: int, role: int) -> bool:
+    def is_counted(self, entity: int, role: int) -> bool:
         """Whether counting has a say in a question."""
-        return self.weights_of is not None and self.weights_of(entity, role) != ALONE
+        return self.weights_of(entity, role) != ALONE
 
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
@@ -288,7 +285,7 @@ class Predictor:
 
     def _total(self, row: Float[Tensor, " W"], asked: tuple[int, int]) -> float:
         """What to take from a score to have log_p."""
-        if self.model.exact is not None and (self.weights_of is None or not self.counts(*asked)):
+        if self.model.exact is not None and not self.is_counted(*asked):
             return 0.0
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0

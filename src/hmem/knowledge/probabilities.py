@@ -1,7 +1,7 @@
 """How probable the answers of a session are."""
 
 from hmem.evaluation.calibration import Calibration
-from hmem.evaluation.joined import ALONE, USUAL, Weights, weights_of
+from hmem.evaluation.joined import USUAL, Weights, weights_of
 from hmem.evaluation.slots import stored_answers
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.model_link import ModelLink
@@ -27,7 +27,6 @@ class Probabilities:
         if self_calibration is None and belongs_to_no_graph:
             self_calibration = SelfCalibration(saved.model, live, link)
         self.self_calibration = self_calibration
-        self.may_count = self_calibration is not None or self._weights != ALONE
         judges = calibration is not None or self_calibration is not None
         weights = USUAL if belongs_to_no_graph else self._weights
         self.newcomers = Newcomers(saved, live, weights) if judges and not saved.model.is_implicit else None

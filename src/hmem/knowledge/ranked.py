@@ -1,6 +1,7 @@
 """Answers in order, with what probabilities are made of."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -22,6 +23,14 @@ class Ranked:
     ranks: Int[np.ndarray, " n"]  # from 1; among the answers that are not stored for a fact judged by itself
     lead_log_p: Float[np.ndarray, " n"]  # log_p of the best answer that is not stored, to the same question
 
+    def take(self, places: Int[np.ndarray, " k"] | slice) -> "Ranked":
+        """Some of them, in the order of these places."""
+        return Ranked(*(getattr(self, name)[places] for name in self.__slots__))
+
+    def ranked_anew(self) -> "Ranked":
+        """The same, ranked in the order in which they stand."""
+        return replace(self, ranks=1 + np.arange(len(self.ranks)))
+
 
 def unjudged(answers: Int[np.ndarray, " n"], stored: Bool[np.ndarray, " n"] | bool) -> Ranked:
     """Room for what is to be said about these answers."""
@@ -31,14 +40,16 @@ def unjudged(answers: Int[np.ndarray, " n"], stored: Bool[np.ndarray, " n"] | bo
     return Ranked(answers, np.empty(count), np.empty(count), is_stored, leads, ranks, np.empty(count))
 
 
-def merged(new: Ranked, old: Ranked, place: slice, k: int) -> Ranked:
-    """The k best of new answers and of some stored ones."""
-    parts = {
-        name: np.concatenate([getattr(new, name), getattr(old, name)[place]])
-        for name in ("answers", "scores", "log_p", "stored", "leads", "lead_log_p")
-    }
-    order = np.lexsort((parts["answers"], -parts["scores"]))[:k]
-    return Ranked(**{name: part[order] for name, part in parts.items()}, ranks=1 + np.arange(len(order)))
+def joined(parts: Iterable[Ranked]) -> Ranked:
+    """All of them, one after the other."""
+    whole = [unjudged(np.empty(0, dtype=np.int64), stored=False), *parts]
+    return Ranked(*(np.concatenate([getattr(each, name) for each in whole]) for name in Ranked.__slots__))
+
+
+def merged(new: Ranked, old: Ranked, k: int) -> Ranked:
+    """The k best of new answers and of stored ones."""
+    both = joined([new, old])
+    return both.take(np.lexsort((both.answers, -both.scores))[:k]).ranked_anew()
 
 
 def first(scores: Float[Tensor, " n"], k: int) -> Int[Tensor, " k"]:

@@ -72,8 +72,7 @@ class Session:
         takes = {"takes_new_relations": saved.model.takes_new_relations, "takes_values": belongs_to_no_graph}
         self.live = LiveGraph(store, saved.vocab, **takes, evidence=evidence)
         self.probabilities = Probabilities(saved, self.live, link, self_calibration)
-        weights_of = self.probabilities.weights if self.probabilities.may_count else None
-        self.predictor = Predictor(saved.model, self.live, weights_of)
+        self.predictor = Predictor(saved.model, self.live, self.probabilities.weights)
         self.names = AskedNames(self.live, self.predictor)
         self._estimators: dict[str, Estimator] = {}  # by property, of the moment when they were asked
 

@@ -1,5 +1,7 @@
 """Which entities are alike: by their vectors, or by the facts they share where entities have no vectors."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -33,26 +35,27 @@ def similar(predictor: Predictor, entity: int, k: int) -> tuple[Int[np.ndarray, 
 
 def _alike(predictor: Predictor, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Entities by the cosine of their facts, where a fact is a role and its filler, 1/√(how many share it)."""
-    graph, R = predictor.live.graph, predictor.live.num_relations
+    graph = predictor.live.graph
     shared = np.zeros(max(graph.num_entities, 1))
-    roles, fillers = graph.edges_of(entity)
-    own = 0.0
-    for role, filler in zip(mirror_role(roles, R).tolist(), fillers.tolist(), strict=True):
-        others = graph.answers(filler, role)
-        own += 1 / len(others)
+    for others in _sharing(predictor, entity):
         shared[others] += 1 / len(others)
     shared[entity] = 0.0
     near = np.argsort(-shared, kind="stable")[: max(k, MOST_ALIKE)]
     near = near[shared[near] > 0]
-    lengths = [_fact_length(predictor, each) for each in near.tolist()]
-    cosines = shared[near] / np.sqrt(own * np.array(lengths)) if len(near) else np.empty(0)
+    own, *lengths = (_squared_length(predictor, each) for each in (entity, *near.tolist()))
+    cosines = shared[near] / np.sqrt(own * np.array(lengths))
     order = np.lexsort((near, -cosines))[:k]
     return near[order], cosines[order]
 
 
-def _fact_length(predictor: Predictor, entity: int) -> float:
-    """The squared length of an entity's facts as a vector."""
+def _squared_length(predictor: Predictor, entity: int) -> float:
+    """That of an entity's facts as a vector."""
+    return sum(1 / len(others) for others in _sharing(predictor, entity))
+
+
+def _sharing(predictor: Predictor, entity: int) -> Iterator[Int[np.ndarray, " n"]]:
+    """Of each fact of an entity, who has it."""
     graph, R = predictor.live.graph, predictor.live.num_relations
     roles, fillers = graph.edges_of(entity)
-    pairs = zip(mirror_role(roles, R).tolist(), fillers.tolist(), strict=True)
-    return sum(1 / len(graph.answers(filler, role)) for role, filler in pairs)
+    for role, filler in zip(mirror_role(roles, R).tolist(), fillers.tolist(), strict=True):
+        yield graph.answers(filler, role)

@@ -159,8 +159,7 @@ class Store(View):
         stored in the same write.
         """
         facts, said = _split(table, languages, values, besides)
-        given = {name: facts.column(name) for name in QUALIFIERS if name in facts.column_names}
-        return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **{**given, **how})
+        return self._add_split(facts, said, **how)
 
     def add_in_parts(
         self,
@@ -183,10 +182,13 @@ class Store(View):
         for number, (part, told) in enumerate(parts or [(nothing, None)]):
             if number:
                 time.sleep(PAUSE)
-            given = {name: part.column(name) for name in QUALIFIERS if name in part.column_names}
-            yield self.add_columns(*(part.column(name) for name in PARTS), said=told, **{**given, **how})
+            yield self._add_split(part, told, **how)
             if progress is not None:
                 progress(min((number + 1) * PART, facts.num_rows), facts.num_rows)
+
+    def _add_split(self, facts: pa.Table, said: Told | None, **how: Any) -> Written:
+        given = {name: facts.column(name) for name in QUALIFIERS if name in facts.column_names}
+        return self.add_columns(*(facts.column(part) for part in PARTS), said=said, **{**given, **how})
 
     def revise(self, facts: Iterable[Names3], *, source: str | None = None, **given: Unpack[Given]) -> Written:
         """Say other things of stored facts, such as until when they held, all in one write.
