@@ -50,6 +50,8 @@ class Qualifiers:
     @classmethod
     def of(cls, count: int, **given: Any) -> "Qualifiers":
         """As `Given`, or as columns of Arrow; a DataError names the row that is wrong, counted from 0."""
+        for name in given.keys() - TYPES.keys():
+            raise DataError(f"nothing is said of a fact by {name!r}; expected one of {', '.join(TYPES)}")
         found = {name: read_column(name, given[name], count) for name in TYPES if given.get(name) is not None}
         columns = {name: column for name, column in found.items() if column.null_count < count}
         nothing = pa.nulls(count)

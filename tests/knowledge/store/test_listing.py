@@ -139,3 +139,9 @@ def test_details_of_facts_by_number(store: Store) -> None:
     assert [fact.names for fact in store.details(numbers)] == [WOLF, PAW]  # the dog is not there any more
     assert store.details(as_triples([])) == []
     assert store.details(as_triples([[99, 0, 99]])) == []
+
+
+def test_what_nobody_knows_is_not_said_of_a_fact(store: Store) -> None:
+    for add in (store.add, store.revise):
+        with pytest.raises(DataError, match="nothing is said of a fact by 'valid_form'"):
+            add([WOLF], valid_form=2001)  # type: ignore[operator]
