@@ -24,6 +24,7 @@ import torch
 
 from hmem.errors import EmptyNeighborhoodError, shown
 from hmem.evaluation.baselines import Premise, premises
+from hmem.evaluation.joined import ALONE
 from hmem.knowledge.counterfactual import Walk, ranked_without, tried
 from hmem.knowledge.predictor import Predictor
 from hmem.knowledge.ranked import Ranked
@@ -137,7 +138,7 @@ def explain_answer(predictor: Predictor, entity: int, role: int, answer: int) ->
         if isinstance(model, HMem):
             index, vectors = predictor.index()
             parts = explain(model, index, entity, role, answer, vectors)
-            if not predictor.is_counted(entity, role):
+            if predictor.weights_of(entity, role) == ALONE:
                 return Apart(parts, None), judged, stored
             counted = premises(live.graph, live.graph, entity, role, answer)
             return Apart(parts, float(judged.log_p[0]), *counted[:1]), judged, stored

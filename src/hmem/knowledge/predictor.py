@@ -151,10 +151,6 @@ class Predictor:
             add_counts(row, self.live.graph, entity, role, weights, self.live.confidences)
         return True
 
-    def is_counted(self, entity: int, role: int) -> bool:
-        """Whether counting has a say in a question."""
-        return self.weights_of(entity, role) != ALONE
-
     def withheld(
         self, entities: Ids, roles: Ids, targets: Ids
     ) -> Iterator[tuple[int, Float[Tensor, " W"], Float[Tensor, " W"]]]:
@@ -285,7 +281,7 @@ class Predictor:
 
     def _total(self, row: Float[Tensor, " W"], asked: tuple[int, int]) -> float:
         """What to take from a score to have log_p."""
-        if self.model.exact is not None and not self.is_counted(*asked):
+        if self.model.exact is not None and self.weights_of(*asked) == ALONE:
             return 0.0
         total = float(row.logsumexp(0))
         return total if total > -np.inf else 0.0

@@ -137,10 +137,6 @@ class Connection(ABC):
         """
         return lambda: None
 
-    def _refuse_if_forked(self) -> None:
-        if self._process != os.getpid():
-            raise StoreError("{path} was opened by the process that this one was forked from", path=self.path)
-
     def _nested(self) -> StoreError:
         return StoreError("{path} is being written by this very thread; let it finish first", path=self.path)
 

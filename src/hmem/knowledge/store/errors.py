@@ -27,5 +27,9 @@ def exists_already(place: Place) -> StoreError:
     return StoreError("{path} exists already", path=place, hint=Hint(text="to begin anew", option="overwrite"))
 
 
+def forked(place: Place) -> StoreError:
+    return StoreError("{path} was opened by the process that this one was forked from", path=place)
+
+
 def closed(place: Place) -> StoreError:
     return StoreError("{path} is closed; open it again", path=place)

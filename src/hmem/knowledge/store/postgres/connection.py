@@ -195,7 +195,8 @@ class PostgresConnection(Connection):
             self._database.execute("RELEASE step")
 
     def _open(self) -> "psycopg.Connection[Any]":
-        self._refuse_if_forked()
+        if self._process != os.getpid():
+            raise errors.forked(self.path)
         if self._is_closed:
             raise errors.closed(self.path)
         if self._raw is None or self._raw.closed:

@@ -137,7 +137,8 @@ class SqliteConnection(Connection):
                 raise
 
     def _open(self) -> "RegisteredConnection":
-        self._refuse_if_forked()
+        if self._process != os.getpid():
+            raise errors.forked(self.path)
         if self._connection is None:
             raise errors.closed(self.path)
         if sqlite_files.file_id(self.path) != self._file:
