@@ -144,4 +144,4 @@ def test_details_of_facts_by_number(store: Store) -> None:
 def test_what_nobody_knows_is_not_said_of_a_fact(store: Store) -> None:
     for add in (store.add, store.revise):
         with pytest.raises(DataError, match="nothing is said of a fact by 'valid_form'"):
-            add([WOLF], valid_form=2001)  # type: ignore[operator]
+            add([WOLF], valid_form=2001)  # type: ignore[call-arg]
