@@ -142,6 +142,8 @@ def test_links_are_hidden_as_often_as_those_of_validation_facts_are_missing() ->
     assert share_to_hide(dataset_of(train, beside + apart)) == pytest.approx(1 - 0.5 / (16 / 24))
     assert share_to_hide(dataset_of(train, [])) == 0.0
     assert share_to_hide(dataset_of(single, apart)) == 0.0  # in training none is linked either
+    loops = [(head, 0, head) for head, _, _ in single]
+    assert share_to_hide(dataset_of(single + loops, apart)) == 0.0  # of a loop both edges are its own
 
 
 def test_the_loss_learns() -> None:

@@ -130,7 +130,8 @@ def share_to_hide(dataset: Dataset) -> float:
 
 
 def _linked_share(graph: Neighborhoods, facts: Triples, own: int) -> float:
-    """The share of facts whose head and tail have more than `own` edges from the one to the other."""
+    """The share of facts whose head and tail have more edges from the one to the other than `own`, twice for a loop."""
     edges = graph.lookup(facts[:, 0])
     to_tail = edges.fillers == facts[edges.owner, 2]
-    return float((np.bincount(edges.owner[to_tail], minlength=len(facts)) > own).mean())
+    of_facts = own * np.where(facts[:, 0] == facts[:, 2], 2, 1)
+    return float((np.bincount(edges.owner[to_tail], minlength=len(facts)) > of_facts).mean())
