@@ -6,9 +6,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hmem.cli import kb as kb_commands
 from hmem.errors import DataError
 from hmem.graph.names import Vocabulary
 from hmem.knowledge import base_index, live_graph
@@ -165,6 +167,18 @@ def test_a_damaged_one_is_ignored(kb: KnowledgeBase, harm: str) -> None:
     kb.index()
     with afresh(kb) as base:
         assert opened_by_index(base)
+
+
+def test_the_check_of_a_base_compares_its_index_too(kb: KnowledgeBase, capsys: pytest.CaptureFixture[str]) -> None:
+    file = kb.index() / "fillers.bin"
+    check = kb_commands.check
+    check(kb.path)
+    file.write_bytes(bytes(byte ^ 1 for byte in file.read_bytes()))
+    with pytest.raises(typer.Exit):
+        check(kb.path)
+    assert "of its index, fillers.bin is not what was written" in " ".join(capsys.readouterr().err.split())
+    shutil.rmtree(file.parent)
+    check(kb.path)
 
 
 def test_a_large_base_keeps_one_by_itself(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:

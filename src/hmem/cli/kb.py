@@ -142,9 +142,11 @@ def copy(
 
 @app.command()
 def check(kb: options.KnowledgeBase, json_path: options.AnswerJson = None) -> None:
-    """Read all of a knowledge base and say what is wrong with it; leaves with 1 if anything is."""
+    """Read all of a knowledge base, and of its index, and say what is wrong; leaves with 1 if anything is."""
+    from hmem.knowledge.base_index import problems_of_index
+
     with transfer.open_store(kb, read_only=True) as store:
-        problems = store.check()
+        problems = [*store.check(), *problems_of_index(store)]
         counts = store.count() if not problems else {}
     if not output.problems("knowledge_base", kb, problems, json_path):
         facts, writes = plural(counts["facts"], "fact"), plural(counts["moments"], "write")

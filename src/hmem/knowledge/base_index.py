@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 
 from hmem.errors import DataError, HMemError, Place
 from hmem.evaluation.role_counts import Counted, count
-from hmem.graph.disk.folder import new_folder
+from hmem.graph.disk.folder import new_folder, problems
 from hmem.graph.disk.index import DiskGraph, graph_so_far, write_graph
 from hmem.graph.names import Vocabulary
 from hmem.graph.neighborhoods import Neighborhoods
@@ -177,6 +177,14 @@ def keep_index(store: Store) -> BaseIndex | None:
     with suppress(HMemError, OSError):  # a full disk, for one: then all facts are read, as without it
         return make_index(store)
     return None
+
+
+def problems_of_index(store: Store) -> list[str]:
+    """What is wrong with the index that a base uses, by its checksums, in words. Reads all of it."""
+    if BaseIndex.of(store) is None:
+        return []
+    folder = folder_of(store.path)
+    return [f"of its index, {problem} ({folder}); make it anew with hmem kb index" for problem in problems(folder)]
 
 
 def remove_index(place: Place) -> None:
