@@ -43,7 +43,7 @@ class Scattered:
 
         pair, target = bindings.into.indices, bindings.target
         bound = states[bindings.source[pair]] * roles[bindings.role[pair]]
-        size = len(bindings.into.offsets)
+        size = len(bindings.into.offsets) - 1
         return scatter(bound, target, 0, size, "sum"), scatter(bound * bound, target, 0, size, "sum")
 
 

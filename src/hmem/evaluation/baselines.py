@@ -4,14 +4,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from hmem.errors import ConfigError
 from hmem.evaluation.evaluate import Scorer
 from hmem.graph.dataset import Dataset, GraphName
 from hmem.graph.neighborhoods import Neighborhoods
-from hmem.graph.ranges import expand
+from hmem.graph.ranges import expand, matches
 from hmem.graph.rules import mine
 from hmem.graph.triples import mirror_role
 
@@ -56,7 +56,7 @@ class Counts:
         self._counts = counts
         self._weight = 1 / (counts + SMOOTHING)
         self._owners, self._owners_from = _grouped(self._of_edge, training.owners, len(counts))
-        premises, counted = self._numbers(graph.roles, graph.fillers)
+        counted, premises = matches(self._features, self._feature(graph.roles, graph.fillers))
         holders = graph.owners[counted]
         self._holders, self._holders_from = _grouped(premises, holders, len(counts))
         self._premises, self._premises_from = premises, np.searchsorted(holders, np.arange(graph.num_entities + 1))
@@ -123,15 +123,6 @@ class Counts:
         features: Int[np.ndarray, " n"] = roles.astype(np.int64) * self.graph.num_entities + fillers
         return features
 
-    def _numbers(
-        self, roles: Int[np.ndarray, " n"], fillers: Int[np.ndarray, " n"]
-    ) -> tuple[Int[np.ndarray, " m"], Bool[np.ndarray, " n"]]:
-        """The numbers of the features that training has, and which of those given they are."""
-        wanted = self._feature(roles, fillers)
-        place = np.minimum(np.searchsorted(self._features, wanted), max(0, len(self._features) - 1))
-        has = self._features[place] == wanted if len(self._features) else np.zeros(len(wanted), dtype=bool)
-        return place[has], has
-
 
 def premises(training: Neighborhoods, graph: Neighborhoods, entity: int, role: int, answer: int) -> list[Premise]:
     """What speaks for an answer where facts are counted in `training`, from both ends and the most convincing first."""
@@ -186,9 +177,8 @@ class Rules:
     def score(self, entities: Int[Tensor, " B"], roles: Int[Tensor, " B"]) -> Float[Tensor, "B E"]:
         edges = self.graph.lookup(entities.numpy())
         wanted = edges.roles.astype(np.int64) * self.graph.num_roles + roles.numpy()[edges.owner]
-        place = np.minimum(np.searchsorted(self.keys, wanted), max(0, len(self.keys) - 1))
-        fires = self.keys[place] == wanted if len(self.keys) else np.zeros(len(wanted), dtype=bool)
-        confidence = torch.from_numpy(self.confidence[place[fires]])
+        fires, rule = matches(self.keys, wanted)
+        confidence = torch.from_numpy(self.confidence[rule])
         cell = torch.from_numpy(edges.owner[fires] * self.graph.num_entities + edges.fillers[fires])
         scores = torch.zeros(len(entities) * self.graph.num_entities)
         if self.combine == "max":

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Float, Int
 
+from hmem.graph.ranges import matches
 from hmem.graph.triples import Triples, as_triples
 
 MOST_LATE = 256  # changes that are looked through one by one, before all are sorted anew
@@ -50,12 +51,9 @@ class Confidences:
         heads, tails = np.where(is_right, owners, fillers), np.where(is_right, fillers, owners)
         relations = roles - self.num_relations * is_right
         found = np.ones(len(owners), dtype=np.float32)
-        if len(self._sorted):
-            inside = np.flatnonzero((heads <= self._most[0]) & (relations <= self._most[1]) & (tails <= self._most[2]))
-            wanted = self._keys_of(heads[inside], relations[inside], tails[inside])
-            place = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
-            hits = self._keys[place] == wanted
-            found[inside[hits]] = self._sorted[place[hits]]
+        inside = np.flatnonzero((heads <= self._most[0]) & (relations <= self._most[1]) & (tails <= self._most[2]))
+        hit, place = matches(self._keys, self._keys_of(heads[inside], relations[inside], tails[inside]))
+        found[inside[hit]] = self._sorted[place]
         for fact in self._late:
             head, relation, tail = fact
             found[(heads == head) & (relations == relation) & (tails == tail)] = self._weights.get(fact, 1.0)

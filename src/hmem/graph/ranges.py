@@ -1,7 +1,7 @@
 """Ranges of positions end to end, such as those of the edges of some entities in a list that is sorted by entity."""
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Integer
 
 Positions = Int[np.ndarray, " n"]
 
@@ -13,7 +13,7 @@ def expand(low: Int[np.ndarray, " R"], counts: Int[np.ndarray, " R"]) -> tuple[P
     return which, np.arange(len(which)) - np.repeat(before - low, counts)
 
 
-def matches(keys: Int[np.ndarray, " K"], wanted: Int[np.ndarray, " R"]) -> tuple[Positions, Positions]:
+def matches(keys: Integer[np.ndarray, " K"], wanted: Integer[np.ndarray, " R"]) -> tuple[Positions, Positions]:
     """Where the sorted `keys` equal each of `wanted`: which of these, and the position."""
     low = np.searchsorted(keys, wanted)
     return expand(low, np.searchsorted(keys, wanted, side="right") - low)

@@ -1,11 +1,11 @@
-"""The edges of a graph as a step of propagation goes through them: in chunks for the kernels of a GPU, else in bags."""
+"""The edges of a graph as a step of propagation goes through them: chunks for the kernels of a GPU, else sums of rows."""
 
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import embedding_bag
+from torch.nn.functional import embedding_bag, pad
 
 from hmem.memory.ranges import expand
 
@@ -68,34 +68,32 @@ class Orders:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Bags:
-    """Rows to be summed: those at `indices`, in runs that begin at `offsets`."""
+class RowSums:
+    """Rows to be summed: those at `indices`, in runs that begin and end at `offsets`."""
 
     indices: Int[Tensor, " n"]
-    offsets: Int[Tensor, " bags"]
+    offsets: Int[Tensor, " sums1"]  # the last is the end of all
     weight: Float[Tensor, " n"] | None = None  # of each in its sum; None where all count in full
 
     @classmethod
     def of(
         cls, indices: Int[Tensor, " n"], owners: Int[Tensor, " n"], num_owners: int,
         weight: Float[Tensor, " n"] | None = None,
-    ) -> "Bags":  # fmt: skip
-        """One bag for each owner; `owners` are sorted."""
+    ) -> "RowSums":  # fmt: skip
+        """A sum for each owner; `owners` are sorted."""
         counts = torch.bincount(owners, minlength=num_owners)
-        return cls(indices, counts.cumsum(0) - counts, weight)
+        return cls(indices, pad(counts.cumsum(0), (1, 0)), weight)
 
-    def sum(self, rows: Float[Tensor, "m K"]) -> Float[Tensor, "bags K"]:
+    def sum(self, rows: Float[Tensor, "m K"]) -> Float[Tensor, "sums K"]:
         weight = None if self.weight is None else self.weight.to(rows.dtype)
-        return embedding_bag(self.indices, rows, self.offsets, mode="sum", per_sample_weights=weight)
-
-    def of_some(self, bags: Int[Tensor, " b"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"]]:
-        """What lies in some of the bags: which of them, and its place among all indices."""
-        low = self.offsets[bags]
-        end = len(self.indices)
-        after = torch.where(
-            bags + 1 < len(self.offsets), self.offsets[(bags + 1).clamp_max(len(self.offsets) - 1)], end
+        return embedding_bag(
+            self.indices, rows, self.offsets, mode="sum", per_sample_weights=weight, include_last_offset=True
         )
-        return expand(low, after - low)
+
+    def of_some(self, sums: Int[Tensor, " b"]) -> tuple[Int[Tensor, " n"], Int[Tensor, " n"]]:
+        """What some of the sums are of: which of them, and its place among all indices."""
+        low = self.offsets[sums]
+        return expand(low, self.offsets[sums + 1] - low)
 
 
 class Bindings:
@@ -109,11 +107,13 @@ class Bindings:
         pairs, pair = torch.unique(source * num_roles + role, return_inverse=True)
         self.source, self.role = pairs // num_roles, pairs % num_roles
         self.target = target  # in order, as the bindings that reach each entity are
-        self.into = Bags.of(pair, target, num_entities, weight)  # bindings by the entity they reach
+        self.into = RowSums.of(pair, target, num_entities, weight)  # bindings by the entity they reach
         by_pair = torch.argsort(pair, stable=True)
         of_pair = None if weight is None else weight[by_pair]
-        self.out_of = Bags.of(target[by_pair], pair[by_pair], len(pairs), of_pair)  # the entities each binding reaches
+        self.out_of = RowSums.of(
+            target[by_pair], pair[by_pair], len(pairs), of_pair
+        )  # the entities each binding reaches
         every = torch.arange(len(pairs), device=pairs.device)
-        self.of_source = Bags.of(every, self.source, num_entities)
+        self.of_source = RowSums.of(every, self.source, num_entities)
         by_role = torch.argsort(self.role, stable=True)
-        self.of_role = Bags.of(by_role, self.role[by_role], num_roles)
+        self.of_role = RowSums.of(by_role, self.role[by_role], num_roles)
