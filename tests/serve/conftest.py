@@ -57,15 +57,27 @@ def serve() -> Iterator[Serve]:
 
 
 @pytest.fixture(scope="session")
-def reader(made_zoo: Path, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[TestClient]":
-    """A client of the toy graph for all tests that change nothing."""
+def serve_to_many(made_zoo: Path, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Callable[[], TestClient]]":
+    """`serve_to_many()` is a client of the toy graph for several tests, which may write."""
     from tests.serve.clients import client
 
-    path = Path(shutil.copy(made_zoo, tmp_path_factory.mktemp("shared")))
-    with client(path, allow_writes=True, poll=3600.0) as made:  # it does nothing by itself beside other tests
-        before = made.get("/graph").json()
-        yield made
-        assert made.get("/graph").json() == before, "a test has written: it takes `api` instead"
+    with ExitStack() as stack:
+
+        def make() -> "TestClient":
+            path = Path(shutil.copy(made_zoo, tmp_path_factory.mktemp("shared")))
+            # It looks for no news by itself: other tests count what a server does.
+            return stack.enter_context(client(path, allow_writes=True, poll=3600.0))
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def reader(serve_to_many: "Callable[[], TestClient]") -> "Iterator[TestClient]":
+    """A client of the toy graph for all tests that change nothing."""
+    made = serve_to_many()
+    before = made.get("/graph").json()
+    yield made
+    assert made.get("/graph").json() == before, "a test has written: it takes `api` instead"
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Labels over HTTP: taken wherever a name is, shown beside ids, asked about where several have them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,9 @@ WOLF = {"id": "wolf.n.01", "label": "wolf", "aliases": ["Canis lupus"], "kind": 
 BELLS = [{"id": name, "label": "pet"} for name in ("dog.n.01", "cat.n.01")]
 
 
-@pytest.fixture
-def named(api: "TestClient") -> "TestClient":
+@pytest.fixture(scope="module")
+def named(serve_to_many: "Callable[[], TestClient]") -> "TestClient":
+    api = serve_to_many()
     relation = {"id": "hypernym", "label": "is a", "inverse": "has kinds"}
     answer = api.post("/entities", json={"entities": [WOLF, *BELLS, relation, {"id": "nobody"}], "source": "me"})
     assert answer.json() == {"moment": 2, "changed": 4, "unchanged": 0, "unknown": ["nobody"]}
@@ -78,9 +80,9 @@ def test_a_label_that_several_have_asks_which(named: "TestClient") -> None:
     assert sorted(error["suggestion"]) == ["cat.n.01", "dog.n.01"]
 
 
-def test_writes_of_labels_need_what_writes_of_facts_need(api: "TestClient", zoo: object) -> None:
-    assert api.post("/entities", json={"entities": []}).status_code == 422
-    assert api.post("/entities", json={"entities": [{"id": "a", "colour": "red"}]}).status_code == 422
+def test_writes_of_labels_need_what_writes_of_facts_need(reader: "TestClient") -> None:
+    assert reader.post("/entities", json={"entities": []}).status_code == 422
+    assert reader.post("/entities", json={"entities": [{"id": "a", "colour": "red"}]}).status_code == 422
 
 
 def test_suggestions_have_labels(named: "TestClient") -> None:

@@ -104,9 +104,9 @@ def test_k_and_what_is_stored_have_sensible_defaults(reader: "TestClient") -> No
 
 def test_a_question_that_is_not_understood_says_what_is_missing(reader: "TestClient") -> None:
     answer = reader.post("/predict", json={"entity": "dog.n.01"})
-    assert error_of(answer)["message"] == "relation: Field required"
+    assert error_of(answer)["message"] == "relation: it is missing"
     answer = reader.post("/predict", json={"queries": [{"entity": "dog.n.01"}]})
-    assert error_of(answer)["message"] == "queries.0.relation: Field required"
+    assert error_of(answer)["message"] == "queries.0.relation: it is missing"
     answer = reader.post("/predict", content=b'{"entity": "dog.n.01"}', headers={"Content-Type": "text/plain"})
     assert "sent with Content-Type: application/json" in error_of(answer)["message"]
 
@@ -313,4 +313,4 @@ def test_half_a_character_in_a_key_is_no_trouble(reader: "TestClient") -> None:
 
 def test_a_misspelt_field_is_named(reader: "TestClient") -> None:
     message = error_of(reader.post("/predict", json={**DOG, "directoin": "tail"}))["message"]
-    assert "directoin" in message
+    assert message == "directoin: there is no such field; /openapi.json lists those there are"

@@ -66,6 +66,7 @@ CODE_OF = {  # errors of the library; the first that fits
     CheckpointError: "store",
 }
 LONGEST_MESSAGE = 500  # characters
+SAID = {"missing": "it is missing", "extra_forbidden": "there is no such field; /openapi.json lists those there are"}
 FORMS = ("one", "many")  # of a request, where there are two; clients do not name them
 
 logger = logging.getLogger("hmem.serve")
@@ -159,4 +160,4 @@ def _in_words(problem: dict[str, Any]) -> str:
         return "the body should be a JSON object, sent with Content-Type: application/json"
     if problem["type"] == "json_invalid":
         return f"the body is no JSON ({problem['ctx']['error']} at character {problem['loc'][-1]})"
-    return f"{shown(where)}: {problem['msg']}"
+    return f"{shown(where)}: {SAID.get(problem['type'], problem['msg'].replace(' after validation', ''))}"
