@@ -40,7 +40,7 @@ format: install
 	$(BIN)/ruff check --fix .
 
 bench: install
-	@for question in benchmarks/*.py; do echo "== $$question"; $(BIN)/python $$question || exit 1; done
+	@for question in $(filter-out benchmarks/common.py,$(wildcard benchmarks/*.py)); do echo "== $$question"; $(BIN)/python $$question || exit 1; done
 
 golden: install
 	$(BIN)/python -m tests.golden.write

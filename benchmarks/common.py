@@ -1,6 +1,7 @@
 """What the benchmarks share: how they are asked, and where their results go."""
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,4 +18,11 @@ def keep(row: dict[str, Any], path: Path | None) -> None:
     from hmem.reproduction.results import append_line  # only here: some benchmarks tell the memory of their process
 
     if path is not None:
-        append_line(path, row)
+        append_line(path, _finite(row))
+
+
+def _finite(value: Any) -> Any:
+    """Without what is not a number, such as the memory of a GPU that is not there."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -91,14 +91,6 @@ def interrupted_at(head: str):  # type: ignore[no-untyped-def]
     return stopped
 
 
-def test_ctrl_c_anywhere_else_is_said_too(command: Command, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "open", stopped)
-    assert command("kb", "check", kb) == (130, "", "hmem: interrupted\n")
-
-
 @pytest.mark.parametrize("name", ["all.tsv", "all.csv.gz", "all.parquet"])
 def test_a_full_disk_is_said_of_the_file_that_was_asked_for(
     command: Command, kb: str, name: str, monkeypatch: pytest.MonkeyPatch
