@@ -1,4 +1,4 @@
-"""The edges of a graph as a step of propagation goes through them: chunks for the kernels of a GPU, else sums of rows."""
+"""The edges of a graph as a step of propagation goes through them: in chunks for the kernels, else as sums of rows."""
 
 from dataclasses import dataclass
 
