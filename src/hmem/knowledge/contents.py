@@ -65,48 +65,25 @@ class Contents:
 
     # Changing it
 
-    def add(
-        self,
-        head: str,
-        relation: str,
-        tail: str,
-        *,
-        source: str | None = None,
-        confidence: float | None = None,
-        valid_from: Day | None = None,
-        valid_until: Day | None = None,
-    ) -> bool:
+    def add(self, head: str, relation: str, tail: str, *, source: str | None = None, **given: Unpack[Given]) -> bool:
         """Store a fact; False if it was there already. Names that are new make new entities and relations.
 
-        `valid_from` and `valid_until` are the first and the last day on which it held; a year or a month stands for
-        its first day and its last.
+        What may be `given` of it: its `confidence`, and `valid_from` and `valid_until`, the first and the last day on
+        which it held, where a year or a month stands for its first day and its last.
 
-        Each may be an id, a label or an alias; those of `add_many` and `import_` are ids.
+        Each name may be an id, a label or an alias; those of `add_many` and `import_` are ids.
         """
-        fact = head, relation, tail
-        given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
-        return bool(len(self.store.add([fact], source=source, by_label=True, **given).changed))
+        return bool(len(self.store.add([(head, relation, tail)], source=source, by_label=True, **given).changed))
 
     def add_many(self, facts: Iterable[Names3], *, source: str | None = None, **given: Unpack[Given]) -> Written:
         """Store facts, all or none. What is `given` of them, such as a confidence, is one for all, or one for each."""
         return self.store.add(facts, source=source, **given)
 
-    def revise(
-        self,
-        head: str,
-        relation: str,
-        tail: str,
-        *,
-        source: str | None = None,
-        confidence: float | None = None,
-        valid_from: Day | None = None,
-        valid_until: Day | None = None,
-    ) -> bool:
+    def revise(self, head: str, relation: str, tail: str, *, source: str | None = None, **given: Unpack[Given]) -> bool:
         """Say other things of a stored fact; False if it is said so already, or if the fact is not stored.
 
         What is not given stays, and "" takes it back. In the history the fact ends and begins anew in one moment.
         """
-        given: Given = {"confidence": confidence, "valid_from": valid_from, "valid_until": valid_until}
         return bool(len(self.store.revise([(head, relation, tail)], source=source, **given).changed))
 
     def remove(self, head: str, relation: str, tail: str, *, source: str | None = None) -> bool:

@@ -204,14 +204,6 @@ class Predictor:
         """Whether the entity can be an answer at all: training gave it a vector, or it has facts."""
         return self.live.has_facts(entity) or (self.vectors is not None and self.vectors.is_trained(entity))
 
-    def num_candidates(self) -> int:
-        """How many entities can be answers at this moment."""
-        if self.links is not None:
-            degree = self.links.current().degree
-            return int((degree > 0).sum()) - int((degree[self.live.values.buckets] > 0).sum())
-        placed = None if self.vectors is None else self.vectors.current().placed
-        return self.live.width if placed is None else int(placed.sum())
-
     def _can_withhold(self, entity: int, role: int, target: int) -> bool:
         """Whether a fact can be withheld from a question without taking it out of the graph; see `withheld`."""
         if self.vectors is not None:

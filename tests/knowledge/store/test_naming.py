@@ -104,7 +104,6 @@ def test_kinds_are_counted(store: Store) -> None:
     kinds = {"Q1": "animal", "Q2": "plant", "Q3": "animal"}
     store.naming.describe_all([Description(id=each, kind=kind) for each, kind in kinds.items()])
     assert list(store.naming.kinds().items()) == [("animal", 2), ("plant", 1)]
-    assert store.naming.of_kind("Animal") == ["Q1", "Q3"]
 
 
 def test_what_cannot_be_said_changes_nothing(store: Store) -> None:

@@ -9,9 +9,8 @@ from hmem.knowledge.store.database import KINDS, Connection, Database
 
 ROWS_AT_ONCE = 50_000
 _OF_TEXT = ("field", "text", "folded", "added", "removed")
-TABLES: dict[
-    str, tuple[str, ...]
-] = {  # in an order in which each refers to those before it; the first column is the key
+# In an order in which each refers to those before it; the first column is the key.
+TABLES: dict[str, tuple[str, ...]] = {
     "moment": ("id", "at", "source"),
     **dict.fromkeys(KINDS, ("id", "name")),
     "fact": ("id", "head", "relation", "tail", "added", "removed", *QUALIFIERS),

@@ -92,10 +92,6 @@ class Naming:
         """The entities that have a kind, by their number in the store, and the kind of each."""
         return self._connection.read(texts.kinds_of)
 
-    def of_kind(self, kind: str) -> list[str]:
-        """The ids of the entities of a kind, in the order in which they came; case does not count."""
-        return self._connection.read(texts.of_kind, kind)
-
     def changed_since(self, kind: Kind, moment: int) -> dict[int, Description]:
         """What is said now of those of which it was something else at a moment, by number."""
 

@@ -108,15 +108,6 @@ def kinds_of(db: Database) -> list[tuple[int, str]]:
     return db.execute("SELECT entity, text FROM entity_text WHERE field = 'kind' AND removed IS NULL").fetchall()
 
 
-def of_kind(db: Database, kind: str) -> list[str]:
-    """The ids of the entities of a kind, in the order in which they came; case does not count."""
-    rows = db.execute(
-        """SELECT entity.name, text FROM entity_text JOIN entity ON entity.id = entity_text.entity
-        WHERE field = 'kind' AND removed IS NULL ORDER BY entity.id"""
-    ).fetchall()
-    return [str(name) for name, text in rows if fold(text) == fold(kind)]
-
-
 def changed_since(db: Database, kind: Kind, moment: int) -> list[int]:
     """The numbers of those of which something else is said now than at a moment."""
     seen = last_row(db, f"{kind}_text", moment)
