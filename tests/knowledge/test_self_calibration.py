@@ -1,9 +1,12 @@
 """Probabilities of the bundled model, by the facts of the base it is asked on."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from hmem.evaluation.isotonic import Steps
 from hmem.evaluation.joined import USUAL, Weights
 from hmem.graph.generated import generated
 from hmem.knowledge import self_calibration
@@ -92,6 +95,25 @@ def test_a_base_keeps_it_for_other_processes(tmp_path: Path, monkeypatch: pytest
             kb.store.set_meta(calibration=other)
             with pytest.raises(AssertionError, match="counted again"):
                 kb.predict(fact.head, fact.relation)
+
+
+def test_steps_that_are_nearly_one_are_kept(tmp_path: Path) -> None:
+    """Numbers are written with seven digits, and steps have to rise."""
+    path = tmp_path / "zoo.kb"
+    steps = Steps(starts=np.array([-2.0, -1.00000001, -1.0]), values=np.array([0.1, 0.2, 0.3]))
+    with base_of(path) as kb, kb.session() as session:
+        counted = session.probabilities.self_calibration
+        assert counted is not None
+        calibration = counted.current()
+        assert calibration is not None
+        counted.found = replace(calibration, steps=steps)
+        counted.keep_in(kb.store)
+    with KnowledgeBase.open(path) as kb, kb.session() as session:
+        counted = session.probabilities.self_calibration
+        assert counted is not None
+        assert not counted.is_due()
+        assert counted.found is not None
+        assert counted.found.steps(np.array([-1.5, -1.0])).tolist() == [0.1, 0.3]
 
 
 def test_a_base_that_was_opened_to_be_read_is_told_to_keep_it(tmp_path: Path) -> None:

@@ -206,9 +206,16 @@ def _evidence(parts: Sequence[LeftOut]) -> Iterator[Asked]:
 
 
 def _rounded(value: Any) -> Any:
-    """The same with numbers of seven digits, which are enough for a percentage."""
+    """The same with numbers of seven digits, which are enough for a percentage.
+
+    Of steps that begin at the same place then, the last one counts.
+    """
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        found = {key: _rounded(each) for key, each in value.items()}
+        if "log_p" in found:
+            steps = dict(zip(found["log_p"], found["probability"], strict=True))
+            found.update(log_p=list(steps), probability=list(steps.values()))
+        return found
     if isinstance(value, list):
         return [_rounded(each) for each in value]
     return float(f"{value:.7g}") if isinstance(value, float) else value
