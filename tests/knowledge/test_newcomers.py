@@ -1,5 +1,7 @@
 """Entities that came after the base was made: how likely answers about them are."""
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,31 +26,40 @@ FACTS = [
 NEW = [("newcomer", "can", skill) for skill in TEAMS["team 0"][:3]]
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(self_calibration, "MOST", self_calibration.LEAST)
-
-
-def test_of_a_newcomer_more_is_missing_than_of_others(tmp_path: Path) -> None:
-    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A base with a newcomer, which has kept what it found of itself; to be copied."""
+    path = tmp_path_factory.mktemp("work") / "work.kb"
+    with pytest.MonkeyPatch.context() as patch, KnowledgeBase.create(path, facts=FACTS) as kb:
+        patch.setattr(self_calibration, "MOST", self_calibration.LEAST)
         kb.add_many(NEW)
-        found = {each.tail: each.probability or 0 for each in kb.predict("newcomer", "can")}
-        colleagues = [found[skill] for skill in TEAMS["team 0"][3:7]]
-        assert min(colleagues) > 0.5
-        first = kb.predict("worker 0 of team 0", "can")[0]
-        assert (first.probability or 0) < 0.5
-        why = kb.explain("newcomer", "can", TEAMS["team 0"][3])
-        assert why.probability == pytest.approx(found[TEAMS["team 0"][3]])
+        with kb.session() as session:
+            assert session.probabilities.calibration is not None
+    return path
 
 
-def test_answers_about_a_newcomer_are_as_likely_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def kb(work: Path, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase.open(shutil.copy(work, tmp_path)) as kb:
+        yield kb
+
+
+def test_of_a_newcomer_more_is_missing_than_of_others(kb: KnowledgeBase) -> None:
+    found = {each.tail: each.probability or 0 for each in kb.predict("newcomer", "can")}
+    colleagues = [found[skill] for skill in TEAMS["team 0"][3:7]]
+    assert min(colleagues) > 0.5
+    first = kb.predict("worker 0 of team 0", "can")[0]
+    assert (first.probability or 0) < 0.5
+    why = kb.explain("newcomer", "can", TEAMS["team 0"][3])
+    assert why.probability == pytest.approx(found[TEAMS["team 0"][3]])
+
+
+def test_answers_about_a_newcomer_are_as_likely_as_it_says(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     sure, surer = (Judged(*2 * (Steps(starts=np.zeros(1), values=np.full(1, each)),)) for each in (0.77, 0.88))
     monkeypatch.setattr(Newcomers, "_calibrate", lambda *_: Likely(sure, surer))
-    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
-        kb.add_many(NEW)
-        assert {(each.probability, each.if_missing) for each in kb.predict("newcomer", "can")} == {(0.77, 0.88)}
-        assert kb.explain("newcomer", "can", TEAMS["team 0"][3]).probability == 0.77
-        assert 0.77 not in {each.probability for each in kb.predict("worker 0 of team 0", "can")}
+    assert {(each.probability, each.if_missing) for each in kb.predict("newcomer", "can")} == {(0.77, 0.88)}
+    assert kb.explain("newcomer", "can", TEAMS["team 0"][3]).probability == 0.77
+    assert 0.77 not in {each.probability for each in kb.predict("worker 0 of team 0", "can")}
 
 
 def test_no_other_answer_is_likelier_than_the_first() -> None:
@@ -56,30 +67,27 @@ def test_no_other_answer_is_likelier_than_the_first() -> None:
     assert judged(np.array([-0.7, -0.7]), np.array([True, False])).tolist() == [0.33, 0.33]
 
 
-def test_who_has_as_much_as_others_is_none(tmp_path: Path) -> None:
-    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
-        kb.add_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][:7]])
-        with kb.session() as session:
-            assert session.probabilities.newcomers is not None
-            entity, role = session.names.entity("newcomer"), session.names.role("can", "tail")
-            assert session.probabilities.newcomers.likely(entity, role) is None
-            kb.remove_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][2:7]])
-        with kb.session() as session:
-            assert session.probabilities.newcomers is not None
-            assert session.probabilities.newcomers.likely(entity, role) is not None
-            assert session.probabilities.newcomers.likely(0, role) is None  # there from the start
+def test_who_has_as_much_as_others_is_none(kb: KnowledgeBase) -> None:
+    kb.add_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][:7]])
+    with kb.session() as session:
+        assert session.probabilities.newcomers is not None
+        entity, role = session.names.entity("newcomer"), session.names.role("can", "tail")
+        assert session.probabilities.newcomers.likely(entity, role) is None
+        kb.remove_many([("newcomer", "can", skill) for skill in TEAMS["team 0"][2:7]])
+    with kb.session() as session:
+        assert session.probabilities.newcomers is not None
+        assert session.probabilities.newcomers.likely(entity, role) is not None
+        assert session.probabilities.newcomers.likely(0, role) is None  # there from the start
 
 
-def test_what_suits_those_that_were_there_is_not_taken_for_newcomers(tmp_path: Path) -> None:
-    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
-        kb.add_many(NEW)
-        with kb.session() as session:
-            assert session.probabilities.self_calibration is not None
-            assert session.probabilities.calibration is not None
-            of_base, role = session.probabilities.self_calibration.weights, session.names.role("can", "tail")
-            assert of_base != USUAL
-            assert session.probabilities.weights(session.names.entity("newcomer"), role) == USUAL
-            assert session.probabilities.weights(0, role) == of_base
+def test_what_suits_those_that_were_there_is_not_taken_for_newcomers(kb: KnowledgeBase) -> None:
+    with kb.session() as session:
+        assert session.probabilities.self_calibration is not None
+        assert session.probabilities.calibration is not None
+        of_base, role = session.probabilities.self_calibration.weights, session.names.role("can", "tail")
+        assert of_base != USUAL
+        assert session.probabilities.weights(session.names.entity("newcomer"), role) == USUAL
+        assert session.probabilities.weights(0, role) == of_base
 
 
 def test_all_but_a_few_facts_are_left_out() -> None:
@@ -98,14 +106,12 @@ def test_all_but_a_few_facts_are_left_out() -> None:
     assert usual_answers(slot_sizes(Neighborhoods.build(facts.astype(np.int32), 10, 2)), 4).tolist() == [1, 1, 1, 1]
 
 
-def test_an_entity_is_no_answer_to_a_question_about_itself(tmp_path: Path) -> None:
-    with KnowledgeBase.create(tmp_path / "work.kb", facts=FACTS) as kb:
-        kb.add_many(NEW)
-        assert "newcomer" not in [each.tail for each in kb.predict("newcomer", "can", k=200)]
-        kb.add("boss", "can", "boss")  # in this relation such facts occur
-        assert "newcomer" in [each.tail for each in kb.predict("newcomer", "can", k=200)]
-        kb.remove("boss", "can", "boss")
-        assert "newcomer" not in [each.tail for each in kb.predict("newcomer", "can", k=200)]
+def test_an_entity_is_no_answer_to_a_question_about_itself(kb: KnowledgeBase) -> None:
+    assert "newcomer" not in [each.tail for each in kb.predict("newcomer", "can", k=200)]
+    kb.add("boss", "can", "boss")  # in this relation such facts occur
+    assert "newcomer" in [each.tail for each in kb.predict("newcomer", "can", k=200)]
+    kb.remove("boss", "can", "boss")
+    assert "newcomer" not in [each.tail for each in kb.predict("newcomer", "can", k=200)]
 
 
 HOMES = [
