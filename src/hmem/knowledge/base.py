@@ -27,13 +27,7 @@ from hmem.knowledge.contents import Contents, numbered, told_of
 from hmem.knowledge.explanation import Reasons
 from hmem.knowledge.inferred import store_inferred
 from hmem.knowledge.model_link import ModelLink, attach
-from hmem.knowledge.results import (
-    Direction,
-    Prediction,
-    Predictions,
-    Question,
-    Similars,
-)
+from hmem.knowledge.results import Direction, Prediction, Predictions, Question, Similars
 from hmem.knowledge.session import Session, whole
 from hmem.knowledge.sessions import Sessions
 from hmem.knowledge.store.as_dataset import named_dataset, table_of, told_by
@@ -104,12 +98,7 @@ class KnowledgeBase(Contents):
 
     @classmethod
     def open(
-        cls,
-        path: At,
-        *,
-        read_only: bool = False,
-        device: str = "cpu",
-        with_inferred: bool = False,
+        cls, path: At, *, read_only: bool = False, device: str = "cpu", with_inferred: bool = False
     ) -> "KnowledgeBase":
         """An existing base. Its model is loaded when it is first needed.
 

@@ -132,11 +132,8 @@ def folder_of(place: Place) -> Path:
     """Beside a file; that of a base in PostgreSQL in the cache of this machine."""
     if isinstance(place, Path):
         return place.with_name(place.name + "-index")
-    return (
-        home()
-        / "indexes"
-        / f"{quote(place.name, safe='')[:80]}-{blake2b(str(place).encode(), digest_size=8).hexdigest()}"
-    )
+    digest = blake2b(str(place).encode(), digest_size=8).hexdigest()
+    return home() / "indexes" / f"{quote(place.name, safe='')[:80]}-{digest}"
 
 
 def make_index(store: Store) -> BaseIndex:

@@ -136,8 +136,7 @@ class Finder:
         names = [(letters(name), number) for number, called in self._names.items() for name in called]
         names = [(name, number) for name, number in names if len(name) >= SHORTEST]
         found = [np.empty((0, 2), dtype=np.int64)]
-        for turned in (False, True):
-            ordered = sorted((name[::-1], number) for name, number in names) if turned else sorted(names)
+        for ordered in (sorted(names), sorted((name[::-1], number) for name, number in names)):
             numbers = np.array([number for _, number in ordered], dtype=np.int64)
             texts = [name for name, _ in ordered]
             for step in range(1, min(WINDOW, len(texts) - 1) + 1):

@@ -50,10 +50,8 @@ def export(store: Store, target: str | os.PathLike[str], format: str, as_of: Mom
     moment = store.moment if as_of is None else as_of  # whatever is written meanwhile
     path = Path(target).expanduser()
     files: dict[Path, Callable[[File], None]] = {path: partial(write_to, store, format, moment)}
-    if format == "tsv":
-        refuse_tabs(
-            store.table(moment, evidence=Evidence()), "CSV and Parquet can hold it"
-        )  # before it is said that a file is in the way
+    if format == "tsv":  # before it is said that a file is in the way
+        refuse_tabs(store.table(moment, evidence=Evidence()), "CSV and Parquet can hold it")
     if format == "neo4j":
         if path.exists() and not path.is_dir():
             raise DataError("{path} is a file; neo4j is two files in a folder", path=path)

@@ -20,7 +20,7 @@ from hmem.memory.links import Links, Patch
 class FarLinks(Links):
     """All edges, none of which is held; they are read from the graph, which may be mapped from the disk."""
 
-    def __init__(self, graph: Neighborhoods, sure: Confidences, device: torch.device, meetings: Links) -> None:
+    def __init__(self, graph: Neighborhoods, sure: Confidences, device: torch.device) -> None:
         self.graph, self.sure = graph, sure
         self.num_entities = self.num_built = graph.num_entities
         self.num_roles = graph.num_roles
@@ -31,7 +31,6 @@ class FarLinks(Links):
         degree[: len(graph.offsets) - 1] = np.diff(graph.offsets)
         self.degree = torch.from_numpy(degree).to(device)
         self._sum_up()
-        self.show_meetings(meetings)
         self.change(np.array(sorted({*graph.changed(), *self._unsure_ends()}), dtype=np.int64))
 
     def _unsure_ends(self) -> Iterable[int]:
@@ -53,10 +52,6 @@ class FarLinks(Links):
     @property
     def is_sure(self) -> bool:
         return not self.sure
-
-    def show_meetings(self, meetings: Links) -> None:
-        """Which roles meet, from now on."""
-        self.__dict__["meetings"] = meetings
 
     def change(self, entities: Int[np.ndarray, " n"]) -> None:
         """Count the edges of some entities again, whose facts have changed."""

@@ -58,7 +58,7 @@ class LiveLinks:
         self._together = self._count_meetings(graph)
         self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
         if len(graph.roles) > large(self.device):
-            self._current: Links = FarLinks(graph, self.live.confidences, self.device, self._meetings)
+            self._current: Links = FarLinks(graph, self.live.confidences, self.device)
         else:
             source, role, target = (
                 torch.from_numpy(each.astype(np.int64)).to(self.device)
@@ -100,9 +100,14 @@ class LiveLinks:
         if bool(((self._together > 0) != meet_before).any()):
             self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
         if isinstance(self._current, FarLinks):
-            self._current.show_meetings(self._meetings)
             self._current.change(np.array(sorted(touched), dtype=np.int64))
-            return
+        else:
+            self._current = self._patched()
+        self._current.__dict__["meetings"] = self._meetings
+
+    def _patched(self) -> Links:
+        """The edges that are indexed, with those into all entities that have changed since in their place."""
+        graph = self.live.graph
         targets = np.array(sorted(self._changed), dtype=np.int64)
         edges = graph.lookup(targets)  # out of them, and so into them the other way round
         row, source, role = (
@@ -111,5 +116,4 @@ class LiveLinks:
         )
         weight = self._weights(targets[edges.owner], edges.roles, edges.fillers)
         patch = Patch(torch.from_numpy(targets).to(self.device), row, source, role, weight=weight)
-        self._current = self._built.patched(patch, max(graph.num_entities, self._built.num_entities))
-        self._current.__dict__["meetings"] = self._meetings
+        return self._built.patched(patch, max(graph.num_entities, self._built.num_entities))

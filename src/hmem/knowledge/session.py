@@ -9,23 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from hmem.errors import (
-    ConfigError,
-    EmptyNeighborhoodError,
-    HMemError,
-)
+from hmem.errors import ConfigError, EmptyNeighborhoodError, HMemError
 from hmem.graph.names import Names
 from hmem.graph.triples import Triples
 from hmem.knowledge.asked_names import AskedNames
 from hmem.knowledge.audit import BECAUSE, Suspect, chosen, doubt, expected, judged
-from hmem.knowledge.explanation import (
-    Reasons,
-    Removed,
-    explain_answer,
-    memory_weights,
-    reasons_by_removal,
-    reasons_of,
-)
+from hmem.knowledge.explanation import Reasons, Removed, explain_answer, memory_weights, reasons_by_removal, reasons_of
 from hmem.knowledge.live_graph import LiveGraph
 from hmem.knowledge.missing import having_facts, missing_facts
 from hmem.knowledge.model_link import ModelLink

@@ -40,11 +40,7 @@ def check_columns(heads: Column, relations: Column, tails: Column) -> list[pa.Ch
 
 
 def add_columns(
-    db: Database,
-    columns: list[pa.ChunkedArray],
-    source: str | None,
-    qualifiers: Qualifiers,
-    progress: Progress | None,
+    db: Database, columns: list[pa.ChunkedArray], source: str | None, qualifiers: Qualifiers, progress: Progress | None
 ) -> Written:
     """Store the facts of the rows that are not there yet, inside one writing transaction.
 

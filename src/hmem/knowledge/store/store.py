@@ -88,12 +88,7 @@ class Store(View):
     # Changing it
 
     def add(
-        self,
-        facts: Iterable[Names3],
-        *,
-        source: str | None = None,
-        by_label: bool = False,
-        **given: Unpack[Given],
+        self, facts: Iterable[Names3], *, source: str | None = None, by_label: bool = False, **given: Unpack[Given]
     ) -> Written:
         """Store facts, all in one write; on the disk when this returns.
 

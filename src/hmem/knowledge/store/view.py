@@ -157,12 +157,7 @@ class View:
         return Listing(self._connection, pattern, moment, newest_first).read(limit, offset)
 
     def history(
-        self,
-        *,
-        head: str | None = None,
-        relation: str | None = None,
-        tail: str | None = None,
-        limit: int | None = None,
+        self, *, head: str | None = None, relation: str | None = None, tail: str | None = None, limit: int | None = None
     ) -> list[StoredFact]:
         """All that ever happened to the facts with these names, removed ones too: what changed last comes first."""
 

@@ -52,13 +52,7 @@ class Write:
         return self.before if self._moment is None else self._moment
 
 
-def add(
-    db: Database,
-    facts: Sequence[Names3],
-    source: str | None,
-    qualifiers: Qualifiers,
-    by_label: bool,
-) -> Written:
+def add(db: Database, facts: Sequence[Names3], source: str | None, qualifiers: Qualifiers, by_label: bool) -> Written:
     """Store those facts that are not there; what is there already keeps its source, its times and all else.
 
     Only what a model inferred is ended, and stored anew in the same moment, when it is asserted or inferred again.

@@ -76,12 +76,7 @@ def check(db: Statements) -> list[str]:
     for question in (_pages, _identity, _indexes, _references, integrity.numbering, integrity.clock, _counts):
         try:
             problems += question(db)
-        except (
-            sqlite3.DatabaseError,
-            UnicodeDecodeError,
-            TypeError,
-            MemoryError,
-        ) as error:  # damage hides the answer
+        except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError, MemoryError) as error:  # damage hides the answer
             problems.append(f"could not look into {question.__name__.strip('_')}: {error}")
     return problems
 

@@ -74,8 +74,7 @@ class _Rows:
             head, relation, tail = self.facts[some].T.tolist()
             said = self.qualifiers.lists(some.start, some.stop)
             self.db.executemany(
-                f"{INSERT_FACT} ON CONFLICT DO NOTHING",
-                zip(head, relation, tail, repeat(moment), *said, strict=False),
+                f"{INSERT_FACT} ON CONFLICT DO NOTHING", zip(head, relation, tail, repeat(moment), *said, strict=False)
             )
             if self.progress is not None:
                 self.progress(min(start + ROWS_AT_ONCE, count), count)
