@@ -209,3 +209,13 @@ def test_each_process_has_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "set_device", taken.append)
     assert backend_for("cuda", replace(place, place=2, here=2)) == "cpu:gloo,cuda:nccl"
     assert taken == [2]
+
+
+@pytest.mark.parametrize("reserves", [True, False])
+def test_there_is_a_file_for_rows_also_where_no_room_can_be_reserved(
+    reserves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not reserves:
+        monkeypatch.delattr(os, "posix_fallocate")
+    assert processes._in_a_file(3, torch.zeros(1, 2)).fill_(1.0).sum() == 6.0
+    assert processes._in_a_file(0, torch.zeros(1, 2)).shape == (0, 2)

@@ -110,9 +110,8 @@ class Bindings:
         self.into = RowSums.of(pair, target, num_entities, weight)  # bindings by the entity they reach
         by_pair = torch.argsort(pair, stable=True)
         of_pair = None if weight is None else weight[by_pair]
-        self.out_of = RowSums.of(
-            target[by_pair], pair[by_pair], len(pairs), of_pair
-        )  # the entities each binding reaches
+        # The entities that each binding reaches
+        self.out_of = RowSums.of(target[by_pair], pair[by_pair], len(pairs), of_pair)
         every = torch.arange(len(pairs), device=pairs.device)
         self.of_source = RowSums.of(every, self.source, num_entities)
         by_role = torch.argsort(self.role, stable=True)

@@ -252,8 +252,11 @@ def _in_a_file(count: int, like: Tensor) -> Tensor:
     with tempfile.TemporaryDirectory(prefix="hmem-") as folder:
         file = Path(folder) / "rows"
         try:
-            with file.open("wb") as opened:  # writing to a mapped file for which there is no room is a signal
-                os.posix_fallocate(opened.fileno(), 0, max(1, math.prod(shape) * like.element_size()))
+            with file.open("wb") as opened:
+                size = max(1, math.prod(shape) * like.element_size())
+                opened.truncate(size)
+                if hasattr(os, "posix_fallocate"):  # not on macOS; else a lack of room is a signal when it is written
+                    os.posix_fallocate(opened.fileno(), 0, size)
             return torch.from_file(str(file), shared=True, size=math.prod(shape), dtype=like.dtype).view(shape)
         except (OSError, RuntimeError) as error:
             problem = f"the rows of all entities, {count:,}, could not be written there ({error})"
