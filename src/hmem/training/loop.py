@@ -2,7 +2,6 @@
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hmem.config import Config
-from hmem.errors import CheckpointError, Hint, InterruptedRunError, NonFiniteError, ProcessError
+from hmem.errors import Hint, InterruptedRunError, NonFiniteError, ProcessError
 from hmem.graph.triples import Triples
 from hmem.memory.conjugate_gradient import warn_if_unconverged
 from hmem.model.hmem import HMem
@@ -26,7 +25,7 @@ from hmem.training.material import Material, material_of
 from hmem.training.processes import ALONE, BEGIN_AGAIN, STEP, Processes
 from hmem.training.schedule import rate
 from hmem.training.split import steps_of
-from hmem.training.state import State, Weights
+from hmem.training.state import State, Weights, save_state
 
 CHECKPOINT_MINUTES = 5.0
 SETBACK = 0.3  # what a setback leaves of the learning rate
@@ -256,12 +255,7 @@ class _Run:
         self.saved = time.perf_counter()
         self.state.seconds = self.clock.seconds
         if self.hooks.checkpoint is not None:
-            try:
-                self.hooks.checkpoint(self.steps.captured(self.state))
-            except CheckpointError as error:  # a full disk, for one; the run can go on
-                if is_all_there_is:
-                    raise
-                warnings.warn(f"the training goes on, but its state is not saved: {error}", stacklevel=2)
+            save_state(self.hooks.checkpoint, self.steps.captured(self.state), is_all_there_is=is_all_there_is)
 
     def _tell(self, validated: float | None = None, note: str | None = None) -> None:
         self.told = time.perf_counter()

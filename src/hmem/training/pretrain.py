@@ -11,7 +11,6 @@ What a step asks depends on the seed and its number alone, so a run that was sto
 import copy
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +29,8 @@ from hmem.graph.triples import both_edges
 from hmem.memory.links import Links
 from hmem.memory.ranges import matches
 from hmem.model.propagation import Propagation
-from hmem.training.state import State
+from hmem.training.state import State, save_state
+from hmem.training.steps import MOST_GRADIENT
 
 SHARE_GENERATED, SHARE_WHOLE = 0.4, 0.1  # of the batches; the rest is about excerpts
 SHARE_UNLINKED = 0.3  # of the graphs: only facts between entities without another link are asked
@@ -42,7 +42,6 @@ BATCH = 64  # questions of a step, all about one graph
 RATE = 5e-4
 WARMUP = 100  # steps
 WEIGHT_DECAY = 1e-4
-LARGEST_GRADIENT = 1.0
 AVERAGED = 0.998  # what a step leaves of the average before it
 LOOK_EVERY = 20  # steps; on a GPU a look at the loss waits for the device
 CHECKPOINT_SECONDS = 300.0
@@ -199,12 +198,7 @@ def pretrain(
                 progress(look)
         if checkpoint is not None and (stopped or time.perf_counter() - saved > CHECKPOINT_SECONDS):
             saved = time.perf_counter()
-            try:
-                checkpoint(run.captured())
-            except CheckpointError as error:  # a full disk, for one; the run can go on
-                if stopped == "interrupted":
-                    raise
-                warnings.warn(f"the training goes on, but its state is not saved: {error}", stacklevel=2)
+            save_state(checkpoint, run.captured(), is_all_there_is=stopped == "interrupted")
     return Pretrained(network=run.average, steps=run.state.step, seconds=run.seconds, stopped=stopped)
 
 
@@ -244,7 +238,7 @@ class _Run:
         loss = questions.loss(self.network.train(), self.batch, rng)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.parameters, LARGEST_GRADIENT)
+        torch.nn.utils.clip_grad_norm_(self.parameters, MOST_GRADIENT)
         self.optimizer.step()
         with torch.no_grad():
             left = min(AVERAGED, (step + 2) / (step + 11))  # the first steps are soon forgotten

@@ -1,6 +1,8 @@
 """Everything a run needs to go on as if it had never stopped."""
 
 import json
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any
@@ -100,6 +102,16 @@ class State:
         best = part("best/")
         parts: dict[str, Any] = {name: part(f"{name}/") for name in ("weights", "moments", "tables")}
         return cls(**counters, best_weights=best or None, **parts)
+
+
+def save_state(checkpoint: Callable[[State], None], state: State, *, is_all_there_is: bool) -> None:
+    """Save the state of a run. Where that fails, on a full disk for one, a run goes on, unless nothing else is left."""
+    try:
+        checkpoint(state)
+    except CheckpointError as error:
+        if is_all_there_is:
+            raise
+        warnings.warn(f"the training goes on, but its state is not saved: {error}", stacklevel=3)
 
 
 COUNTERS: dict[str, tuple[type, ...]] = {
