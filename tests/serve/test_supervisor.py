@@ -41,7 +41,12 @@ def is_gone(process: int) -> bool:
     return False
 
 
-def test_processes_share_a_port_and_a_board_and_one_that_was_killed_is_started_again(tmp_path: Path) -> None:
+def test_processes_share_a_port_and_a_board_and_one_that_was_killed_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     with together("fails-later", tmp_path) as server:
         url = server.said("http://.*")
         seen: dict[int, int] = {}
@@ -70,6 +75,7 @@ def test_processes_share_a_port_and_a_board_and_one_that_was_killed_is_started_a
         server.process.send_signal(signal.SIGTERM)
         assert server.ended() == -signal.SIGTERM
         assert all(map(is_gone, (*first.values(), *seen.values())))
+        assert not list(scratch.iterdir())
 
 
 def test_they_end_with_the_process_that_started_them(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 import math
 import os
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -189,6 +191,14 @@ def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Place.of(for_one) is None
     with gathered(1, "cpu") as group:
         assert group is ALONE
+
+
+def test_it_is_said_how_each_process_ended() -> None:
+    codes = {1: "import os; os.kill(os.getpid(), 9)", 2: "raise SystemExit(3)", 3: ""}
+    started = Started(processes={place: Popen([sys.executable, "-c", code]) for place, code in codes.items()})
+    for process in started.processes.values():
+        process.wait()
+    assert started.ended() == {1: "was ended by SIGKILL", 2: "ended with exit code 3"}
 
 
 def test_a_place_survives_the_environment() -> None:

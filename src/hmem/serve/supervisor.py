@@ -12,6 +12,7 @@ A pipe leads to each. It says through it that it serves, or why it cannot; it is
 ends when this process does, however that comes. That the pipe is closed tells that it has ended.
 """
 
+import atexit
 import logging
 import multiprocessing
 import os
@@ -80,9 +81,9 @@ def serve(
         context.set_forkserver_preload(IMPORTED)
     numbers = context.RawArray("d", Board.size(workers))
     with (
+        _interrupts() as interrupts,  # around all else, since the signal that comes about in the end ends the process
         bind(settings.host, port) as bound,
         tempfile.TemporaryDirectory(prefix="hmem-") as counters,
-        _interrupts() as interrupts,
     ):
 
         def start(place: int, is_late: bool) -> tuple[BaseProcess, Connection]:
@@ -242,4 +243,6 @@ def _interrupts() -> Iterator[socket.socket]:
             for each, handler in handlers.items():
                 signal.signal(each, handler)
     for number in caught[:1]:
+        if signal.getsignal(number) == signal.SIG_DFL:  # which asks nobody, and would leave a folder of the forkserver
+            atexit._run_exitfuncs()
         signal.raise_signal(number)

@@ -65,8 +65,8 @@ def _wait_for_all(place: Place, store: Store, started: Started) -> None:
     until = time.monotonic() + TO_BEGIN.total_seconds()
     others = [f"here/{other}" for other in range(1, place.count)]
     while not store.check(others):
-        for other, code in started.ended().items():
-            raise ProcessError(f"process {other} of {place.count} ended with exit code {code} before it began")
+        for other, how in started.ended().items():
+            raise ProcessError(f"process {other} of {place.count} {how} before it began")
         if time.monotonic() > until:
             raise ProcessError(f"not all of the {place.count} processes have come after {TO_BEGIN}")
         time.sleep(0.05)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import Signals
 
 PACKAGES = Path(__file__).parents[2]  # the folder that hmem is imported from
 
@@ -71,10 +72,14 @@ class Started:
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
         )
 
-    def ended(self) -> dict[int, int]:
-        """The exit codes of those that have failed or were killed; one that leaves because others did has 0."""
+    def ended(self) -> dict[int, str]:
+        """How those ended that have failed or were killed; one that leaves because others did has exit code 0."""
         codes = {place: process.poll() for place, process in self.processes.items()}
-        return {place: code for place, code in codes.items() if code}
+        return {
+            place: f"was ended by {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+            for place, code in codes.items()
+            if code
+        }
 
     def stop(self, seconds: float) -> None:
         """Wait a while for them to leave, and end those that do not."""

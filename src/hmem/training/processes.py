@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
-from signal import Signals
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -231,8 +230,7 @@ class Together(Processes):
                 with suppress(RuntimeError):
                     if self.store.check([key := f"failed/{place}"]):
                         return f"process {place} of {self.count} failed: {self.store.get(key).decode()}"
-            for place, code in self.started.ended().items():
-                how = f"was ended by {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+            for place, how in self.started.ended().items():
                 return f"process {place} of {self.count} {how}"
             time.sleep(0.1)
         if "imed out" in reason:
