@@ -9,6 +9,8 @@ from textwrap import dedent
 
 import pytest
 
+from hmem.knowledge.store import copying
+from hmem.knowledge.store.database import Database
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.sqlite import connection
 from hmem.knowledge.store.store import Store
@@ -23,6 +25,18 @@ def by_name(store: Store, as_of: int | None = None) -> list[Names3]:
     triples = store.triples(as_of).tolist()  # first, since names only ever grow in number
     entities, relations = store.entity_names(), store.relation_names()
     return [(entities[h], relations[r], entities[t]) for h, r, t in triples]
+
+
+def all_rows(store: Store) -> dict[str, list[tuple[object, ...]]]:
+    """All that a base holds, by table."""
+
+    def found(db: Database) -> dict[str, list[tuple[object, ...]]]:
+        return {
+            table: db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1").fetchall()
+            for table, columns in copying.TABLES.items()
+        }
+
+    return store._connection.read(found)
 
 
 def filled(path: Path, facts: int = 3000) -> Path:

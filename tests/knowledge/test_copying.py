@@ -17,7 +17,7 @@ from hmem.knowledge.store.store import Store
 from tests.cli.conftest import Command, command, here  # noqa: F401
 from tests.knowledge.conftest import ModelFolder
 from tests.knowledge.store.conftest import Engine, new_base
-from tests.knowledge.stores import DOG, PAW, WOLF
+from tests.knowledge.stores import DOG, PAW, WOLF, all_rows
 
 WAYS = [("sqlite", "postgres"), ("postgres", "sqlite"), ("sqlite", "sqlite"), ("postgres", "postgres")]
 
@@ -44,14 +44,7 @@ def fill(place: At) -> None:
 
 def rows(place: At) -> dict[str, list[tuple[object, ...]]]:
     with Store.open(place, read_only=True) as store:
-        return store._connection.read(_all_rows)
-
-
-def _all_rows(db: Database) -> dict[str, list[tuple[object, ...]]]:
-    return {
-        table: db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1").fetchall()
-        for table, columns in copying.TABLES.items()
-    }
+        return all_rows(store)
 
 
 @contextmanager
