@@ -29,7 +29,7 @@ LATER: list[Names3] = [(UNSEEN[0], "hypernym", "canine.n.02"), (UNSEEN[0], "hypo
 def answers(kb: KnowledgeBase, fact: Names3) -> dict[tuple[str, ...], float]:
     """The score of every answer to questions about both ends of a fact."""
     asked = [(entity, relation) for entity in (fact[0], fact[2]) for relation in RELATIONS if relation != fact[1]]
-    rows = [row for pair in asked for way in ("tail", "head") for row in kb.predict(*pair, 99, direction=way)]
+    rows = [row for way in ("tail", "head") for row in kb.predict_many(asked, 99, direction=way)]
     return {row.names: row.score for row in rows}
 
 

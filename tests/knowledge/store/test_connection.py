@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -70,13 +71,26 @@ def test_opening_a_file_again_keeps_the_locks_on_it(store: Store, way: str) -> N
             Store.create(file_of(store), overwrite=True)
     else:
         Store.open(file_of(store), read_only=way == "to read").close()
+    script = """
+        for number in range(2):
+            with Store.open(argv[0]) as store:
+                store.add([(str(number), "is", "theirs")])
+            print(number, flush=True)
+            input()
+            with Store.open(argv[0]) as store:
+                print(len(store.triples()), flush=True)
+            input()
+    """
+    other = start(script, file_of(store), stdin=subprocess.PIPE)
+    assert other.stdout is not None
     for number in range(2):
-        script = 'with Store.open(argv[0]) as store: store.add([(argv[1], "is", "theirs")])'
-        finish(start(script, store.path, number))
+        assert int(other.stdout.readline()) == number
         assert file_of(store).with_name("zoo.kb-wal").exists()
         store.add([(str(number), "is", "ours")])
-        told = finish(start("with Store.open(argv[0]) as store: print(len(store.triples()))", file_of(store)))
-        assert int(told) == len(by_name(store)) == 3 + 2 * number
+        print(file=other.stdin, flush=True)  # go on
+        assert int(other.stdout.readline()) == len(by_name(store)) == 3 + 2 * number
+        print(file=other.stdin, flush=True)
+    finish(other)
     assert store.check() == []
 
 
