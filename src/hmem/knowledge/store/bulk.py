@@ -1,6 +1,6 @@
 """Many facts at once: columns of names become numbered facts without a Python loop over their names."""
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -53,8 +53,13 @@ def add_columns(
     facts[:, [0, 2]] = ids.reshape(2, -1).T
     first = first_occurrences(facts)
     changed, moment = db.insert_facts(facts[first], qualifiers.select(first), source, progress)
-    new: dict[str, Any] = {"new_entities": new_entities, "new_relations": new_relations}
-    return Written(moment=moment, changed=changed, unchanged=len(facts) - len(changed), **new)
+    return Written(
+        moment=moment,
+        changed=changed,
+        unchanged=len(facts) - len(changed),
+        new_entities=new_entities,
+        new_relations=new_relations,
+    )
 
 
 def _numbers(db: Database, kind: Kind, column: pa.ChunkedArray) -> tuple[Int[np.ndarray, " n"], list[str]]:
