@@ -2,6 +2,7 @@
 
 import math
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from hmem.graph.triples import as_triples
 from tests.laws import examples
 from tests.oracles_graph import Fact, SetGraph, TableScorer, looped_rank
 
+AVAILABLE = "hmem.evaluation.evaluate.BUDGET"
 ENTITIES, RELATIONS = 6, 2
 VALUES = [-math.inf, 0.0, 1.0, 2.0]
 few = examples(15)
@@ -107,7 +109,8 @@ def test_filtered_ranks_equal_the_definition(problem: Problem, budget: int, spli
     queries = queries_of(dataset, split)
     filtered = problem.train + problem.valid + problem.test + (problem.observed if problem.heldout is not None else [])
     oracle = SetGraph(filtered, RELATIONS)
-    ranks = evaluate(TableScorer(problem.table), dataset, queries, budget=budget)
+    with patch(AVAILABLE, budget):
+        ranks = evaluate(TableScorer(problem.table), dataset, queries)
     assert list(ranks) == list(PROTOCOLS)
     for protocol, found in ranks.items():
         assert listed(found) == by_loop(problem, queries, oracle, protocol)
@@ -123,7 +126,8 @@ def test_the_budget_changes_nothing_but_the_batches(problem: Problem, budgets: l
     whole = evaluate(TableScorer(problem.table), problem.dataset, queries)
     for budget in budgets:
         scorer = TableScorer(problem.table)
-        ranks = evaluate(scorer, problem.dataset, queries, budget=budget)
+        with patch(AVAILABLE, budget):
+            ranks = evaluate(scorer, problem.dataset, queries)
         assert all(listed(ranks[protocol]) == listed(whole[protocol]) for protocol in PROTOCOLS)
         assert scorer.largest_batch * ENTITIES * 4 <= max(budget, ENTITIES * 4)
 
@@ -133,7 +137,8 @@ def test_the_budget_changes_nothing_but_the_batches(problem: Problem, budgets: l
 def test_each_entity_and_role_is_scored_once(problem: Problem, budget: int) -> None:
     queries = queries_of(problem.dataset, "test")
     scorer = TableScorer(problem.table)
-    evaluate(scorer, problem.dataset, queries, budget=budget)
+    with patch(AVAILABLE, budget):
+        evaluate(scorer, problem.dataset, queries)
     assert len(scorer.asked) == len(set(scorer.asked))
     assert set(scorer.asked) == set(zip(queries.entities.tolist(), queries.roles.tolist(), strict=True))
 

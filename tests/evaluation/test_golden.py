@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -48,7 +49,8 @@ def test_a_peers_ranks_and_metrics(name: str, budget: int, shared: Callable[[str
     nothing = Neighborhoods.build(as_triples([]), dataset.num_entities, dataset.num_relations)
     filtered = dataset.filter_graph() if case["filtered"] else nothing
     queries = queries_of(dataset, "test")
-    ranks = rank_queries(TableScorer(table), queries, filtered, [Candidates("all", dataset)], budget=budget)["all"]
+    with patch("hmem.evaluation.evaluate.BUDGET", budget):
+        ranks = rank_queries(TableScorer(table), queries, filtered, [Candidates("all", dataset)])["all"]
 
     expected = case["expected"]
     figures = metrics(ranks, queries.sides)

@@ -60,16 +60,11 @@ class Counting(Interface):
 
 
 def evaluate(
-    scorer: Scorer,
-    dataset: Dataset,
-    queries: Queries,
-    *,
-    protocols: Sequence[Protocol] = PROTOCOLS,
-    budget: int | None = None,
+    scorer: Scorer, dataset: Dataset, queries: Queries, *, protocols: Sequence[Protocol] = PROTOCOLS
 ) -> dict[Protocol, Ranks]:
     """The rank of every query's answer, in the order of `queries`, in each protocol."""
     candidates = [Candidates(protocol, dataset) for protocol in protocols]
-    return rank_queries(scorer, queries, dataset.filter_graph(), candidates, budget=budget)
+    return rank_queries(scorer, queries, dataset.filter_graph(), candidates)
 
 
 def counted_ranks(scorer: Counting, queries: Queries, filtered: Neighborhoods) -> Ranks:
@@ -90,12 +85,7 @@ def counted_ranks(scorer: Counting, queries: Queries, filtered: Neighborhoods) -
 
 
 def rank_queries(
-    scorer: Scorer,
-    queries: Queries,
-    filtered: Neighborhoods,
-    candidates: Sequence[Candidates],
-    *,
-    budget: int | None = None,
+    scorer: Scorer, queries: Queries, filtered: Neighborhoods, candidates: Sequence[Candidates]
 ) -> dict[Protocol, Ranks]:
     """The same with the answers to leave out of a ranking in `filtered`, and the candidates of each protocol."""
     num_entities = candidates[0].num_entities
@@ -104,7 +94,7 @@ def rank_queries(
     groups, group_of = np.unique(keys, return_inverse=True)
     group_role, group_entity = np.divmod(groups, num_entities)
     order = np.argsort(group_of, kind="stable")
-    most_rows = rows_per_chunk(scorer, num_entities, budget)
+    most_rows = rows_per_chunk(scorer, num_entities)
     ranked = {each.protocol: Ranks(*(np.empty(len(queries), dtype=np.int64) for _ in range(3))) for each in candidates}
     for start in range(0, len(groups), most_rows):
         stop = min(start + most_rows, len(groups))
@@ -178,10 +168,9 @@ class Validator:
         return len(np.unique(np.stack([self.queries.entities, self.queries.roles]), axis=1).T)
 
 
-def rows_per_chunk(scorer: Scorer | Counting, num_entities: int, budget: int | None = None) -> int:
-    """How many queries can be scored at once within the memory of `budget` bytes."""
-    if budget is None:
-        budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET
+def rows_per_chunk(scorer: Scorer | Counting, num_entities: int) -> int:
+    """How many queries can be scored at once within the memory that there is for it."""
+    budget = CUDA_BUDGET if scorer.device.type == "cuda" else BUDGET
     return max(1, budget // (COPIES * 4 * num_entities))
 
 
