@@ -125,3 +125,19 @@ def test_a_base_that_was_opened_to_be_read_is_told_to_keep_it(tmp_path: Path) ->
         assert "calibration" not in kb.store.metas()
         kb.keep_calibration()
         assert "calibration" in kb.store.metas()
+
+
+def test_it_is_kept_however_long_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = self_calibration.SelfCalibration.note
+    monkeypatch.setattr(self_calibration.SelfCalibration, "note", lambda self: " " * 50_000 + note(self))
+    path, waited = tmp_path / "zoo.kb", []
+    base_of(path).close()
+    for _ in range(2):
+        with KnowledgeBase.open(path, read_only=True) as kb:
+            with kb.session() as session:
+                assert session.probabilities.self_calibration is not None
+                session.probabilities.self_calibration.before = lambda: waited.append(len(waited))
+            fact = next(iter(kb.store.listing(limit=1)))
+            kb.predict(fact.head, fact.relation)
+            kb.keep_calibration()
+    assert waited == [0]

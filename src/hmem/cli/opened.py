@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hmem.cli import output, transfer
@@ -12,6 +13,8 @@ from hmem.errors import Place
 if TYPE_CHECKING:
     from hmem.knowledge.audit import Watch
     from hmem.knowledge.base import KnowledgeBase
+
+FIRST = "the first question to this base: finding out how far answers can be trusted ..."
 
 
 @contextmanager
@@ -27,8 +30,8 @@ def opened(
         if for_likely:
             with base.session() as session:
                 counted = session.probabilities.self_calibration
-                if counted is not None and counted.is_due():
-                    output.note("the first question to this base: finding out how far answers can be trusted ...")
+                if counted is not None:
+                    counted.before = partial(output.note, FIRST)
         yield base, Finder(base.store)
         base.keep_calibration()
 

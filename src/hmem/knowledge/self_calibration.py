@@ -12,7 +12,7 @@ How much a base lacks is unknown: the percentages are those of one that lacks a 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -71,6 +71,7 @@ class SelfCalibration:
     weights: Weights = USUAL
     found: Calibration | None = None
     is_kept: bool = True  # whether the base has it, or there is nothing to keep
+    before: Callable[[], None] = lambda: None  # called when the next answer has to wait for it
 
     def is_due(self) -> bool:
         """Whether the next answer has to wait for it."""
@@ -84,6 +85,7 @@ class SelfCalibration:
             self.weights = USUAL
             return None
         if self.is_due():
+            self.before()
             self.facts, self.relations = facts, self.live.num_relations
             self.weights, self.found = self._calibrate()
             self._keep()

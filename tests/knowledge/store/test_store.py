@@ -229,6 +229,8 @@ def test_notes_are_kept(store: Store) -> None:
         store.set_meta(note="kept?", model="\ud800")
     assert store.metas().get("note") == ""
     assert store.moment == 0
+    store.set_meta(note="a" * 1_000_000)
+    assert len(store.metas()["note"]) == 1_000_000
 
 
 def test_all_notes_at_once(store: Store) -> None:

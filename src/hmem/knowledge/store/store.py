@@ -36,7 +36,7 @@ from hmem.knowledge.store.database import Database, Progress
 from hmem.knowledge.store.merge import Merged, Undone
 from hmem.knowledge.store.places import At, place_of
 from hmem.knowledge.store.records import Names3, Written
-from hmem.knowledge.store.validation import check_facts, check_name, check_source
+from hmem.knowledge.store.validation import check_facts, check_name, check_note, check_source
 from hmem.knowledge.store.view import View
 from hmem.knowledge.store.write import Write
 
@@ -239,7 +239,7 @@ class Store(View):
         """Change notes, all in one write; None takes one away."""
         for key, value in values.items():
             if value is not None and value != "":
-                check_name(f"value of {key}", value)
+                check_note(f"value of {key}", value)
         self._connection.write(write.set_meta, values)
 
     # Care

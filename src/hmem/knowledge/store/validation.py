@@ -18,6 +18,11 @@ def check_name(kind: str, name: object) -> str:
     return _check_text(kind, name, LONGEST_NAME)
 
 
+def check_note(kind: str, note: object) -> str:
+    """What a base remembers about itself; it may be as long as a value."""
+    return _check_text(kind, note, LONGEST_VALUE)
+
+
 def check_value(value: Value) -> Value:
     """`value` as it is; its text may be long, and empty."""
     _check_text("value", value.text, LONGEST_VALUE)
