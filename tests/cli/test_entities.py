@@ -176,3 +176,26 @@ def test_kinds_are_counted(named: Path, command: Command) -> None:
     command("kb", "create", "empty.kb")
     none = command("entities", "kinds", "empty.kb")
     assert (none.out, none.err.split(";")[0]) == ("", "empty.kb has no kinds")
+
+
+def test_another_id_and_back(named: Path, command: Command) -> None:
+    done = command("entities", "rename", named, "wolf", "Q100")
+    assert (done.out, done.err) == ("Q1 is Q100 now: 1 fact moved\n", f"To turn it back: hmem facts undo {named} 3\n")
+    assert "Q100" in command("entities", "show", named, "Q1").out
+    command("facts", "add", named, "Q5", "ate", "Q2")
+    assert command("entities", "rename", named, "ate", "P1", "--relation").out == (
+        "ate is P1 now: 0 facts moved, 1 stored already\n"
+    )
+    assert json.loads(command("entities", "rename", named, "Q4", "Q6", "--json", "-").out)["was"] == "Q4"
+    assert "hmem merge KB" in command("entities", "rename", named, "Q5", "Q3").err
+    undone = command("facts", "undo", named, "3", "--and-later").out
+    assert undone.startswith("write 3 and later: ")
+    assert len(command("facts", "export", named, "-").out.splitlines()) == 4
+
+
+def test_an_entity_is_taken_out(named: Path, command: Command) -> None:
+    assert command("entities", "remove", named, "Q3").out == "removed: Q3, with 2 facts\n"
+    assert len(command("facts", "export", named, "-").out.splitlines()) == 2
+    assert json.loads(command("entities", "remove", named, "wolf", "--json", "-").out)["facts"] == 1
+    command("facts", "undo", named, "3")
+    assert "dog" in command("entities", "show", named, "Q3").out

@@ -56,6 +56,9 @@ OPERATIONS = [
     ("DELETE", "/facts"),
     ("GET", "/duplicates"),
     ("POST", "/merge"),
+    ("POST", "/rename"),
+    ("DELETE", "/entity"),
+    ("GET", "/writes"),
     ("POST", "/undo"),
     ("POST", "/infer"),
     ("DELETE", "/infer"),
@@ -154,6 +157,7 @@ def test_every_body_has_an_example_that_works(serve: Serve, tmp_path: Path, toy_
     """They speak of WordNet, whose relations have an underscore that those of the toy graph have not."""
     path = tmp_path / "zoo.kb"
     facts = [*TOY_FACTS, ("dire_wolf.n.01", "hypernym", "wolf.n.01"), ("dire_wolf.n.01", "hypernym", "dog.n.01")]
+    facts.append(("poodle.n.01", "hypernym", "dog.n.01"))
     KnowledgeBase.create(path, model=toy_model, facts=facts).close()
     api = serve(path, allow_writes=True)
     examples = list(bodies(api.get("/openapi.json").json()))

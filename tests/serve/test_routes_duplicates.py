@@ -27,6 +27,30 @@ def test_from_a_proposal_to_a_merge_and_back(api: "TestClient") -> None:
     assert api.get("/neighbors", params={"entity": "greyhounnd"}).json()["entity"] == "greyhounnd"
 
 
+def test_a_new_name_and_back(api: "TestClient") -> None:
+    api.post("/facts", json={"facts": [fact("wolf.n.01", "barks_at", "dog.n.01")]})
+    done = api.post("/rename", json={"name": "wolf.n.01", "new": "grey_wolf", "source": "me"}).json()
+    assert (done["name"], done["was"]) == ("grey_wolf", "wolf.n.01")
+    neighbors = api.get("/neighbors", params={"entity": "wolf.n.01"}).json()
+    assert (neighbors["entity"], neighbors["total"]) == ("grey_wolf", done["moved"])
+    done = api.post("/rename", json={"name": "barks_at", "new": "howls_at", "of": "relation"}).json()
+    assert done["moved"] == 1
+    (first, second) = api.get("/writes", params={"limit": 2}).json()["writes"]
+    assert (first["moment"], second["source"]) == (done["moment"], "me")
+    undone = api.post("/undo", json={"moment": second["moment"], "and_later": True}).json()
+    assert undone["left"] == 0
+    assert api.get("/facts", params={"relation": "barks_at"}).json()["facts"][0]["head"] == "wolf.n.01"
+
+
+def test_an_entity_is_taken_out(api: "TestClient") -> None:
+    total = api.get("/neighbors", params={"entity": "wolf.n.01"}).json()["total"]
+    done = api.request("DELETE", "/entity", json={"entity": "wolf.n.01"}).json()
+    assert (done["entity"], done["facts"]) == ("wolf.n.01", total)
+    assert api.get("/neighbors", params={"entity": "wolf.n.01"}).json()["total"] == 0
+    assert api.request("DELETE", "/entity", json={"entity": "wolf.n.01"}).json()["facts"] == 0
+    assert code_of(api.request("DELETE", "/entity", json={"entity": "no such"})) == (404, "unknown_name")
+
+
 def test_what_cannot_be_done(api: "TestClient", zoo: "Path", serve: Serve) -> None:
     assert code_of(api.post("/merge", json={"kept": "dog.n.01", "other": "dog.n.01"})) == (422, "invalid")
     assert code_of(api.post("/merge", json={"kept": "dog.n.01", "other": "no such"})) == (404, "unknown_name")

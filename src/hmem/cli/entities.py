@@ -11,7 +11,8 @@ from hmem.cli.names import Finder, shown
 from hmem.errors import plural
 
 app = typer.Typer(
-    help="Labels, aliases, kinds and descriptions of entities and relations: import, show, change them.",
+    help="Labels, aliases, kinds and descriptions of entities and relations: import, show, change them; rename and "
+    "remove.",
     no_args_is_help=True,
 )
 
@@ -143,6 +144,42 @@ def set_(
     with transfer.open_store(kb) as store:
         store.values.set(Finder(store).entity(name), property_, said, source=source)
     show(kb, name, False, json_path)
+
+
+@app.command()
+def rename(
+    kb: options.KnowledgeBase,
+    name: Name,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its id from now on.")],
+    relation: IsRelation = False,
+    source: options.Source = None,
+    json_path: options.AnswerJson = None,
+) -> None:
+    """Give an entity or a relation another id, in one write; the old one finds it, too. Facts of a relation join those
+    of NEW if there are any; hmem merge joins entities. hmem facts undo turns it back."""
+    with transfer.open_store(kb) as store:
+        find = Finder(store)
+        name = find.relation(name) if relation else find.entity(name)
+        done = store.rename(name, new, of="relation" if relation else "entity", source=source)
+    if output.write_json(json_path, asdict(done)):
+        return
+    before = f", {done.stored_before:,} stored already" if done.stored_before else ""
+    output.say(f"{shown(done.was)} is {shown(done.name)} now: {plural(done.moved, 'fact')} moved{before}")
+    output.note(f"To turn it back: hmem facts undo {kb} {done.moment}")
+
+
+@app.command()
+def remove(
+    kb: options.KnowledgeBase, name: Name, source: options.Source = None, json_path: options.AnswerJson = None
+) -> None:
+    """Take an entity out: all its facts, values, names and its kind, in one write. hmem facts undo turns it back."""
+    with transfer.open_store(kb) as store:
+        done = store.remove_entity(Finder(store).entity(name), source=source)
+    if output.write_json(json_path, asdict(done)):
+        return
+    values_too = f" and {plural(done.values, 'value')}" if done.values else ""
+    output.say(f"removed: {shown(done.entity)}, with {plural(done.facts, 'fact')}{values_too}")
+    output.note(f"To turn it back: hmem facts undo {kb} {done.moment}")
 
 
 @app.command()

@@ -139,17 +139,21 @@ def undo(
     moment: Annotated[
         int, typer.Argument(metavar="WRITE", min=1, help="The number of a write; hmem facts writes lists them.")
     ],
+    and_later: Annotated[
+        bool, typer.Option("--and-later", help="And all later ones: everything is as it was before.")
+    ] = False,
     source: options.Source = None,
     json_path: options.AnswerJson = None,
 ) -> None:
     """Turn a write back: what it brought goes, and what it took away comes again, in one write. What a later write has
-    changed stays as it is."""
+    changed stays as it is, unless these are turned back as well."""
     with transfer.open_store(kb) as store:
-        done = store.undo(moment, source=source)
+        done = store.undo(moment, and_later=and_later, source=source)
     if output.write_json(json_path, asdict(done)):
         return
     left = f", {done.left:,} left, which later writes changed" if done.left else ""
-    output.say(f"write {moment}: {done.removed:,} taken back, {done.restored:,} restored{left}")
+    which = f"write {moment} and later" if and_later else f"write {moment}"
+    output.say(f"{which}: {done.removed:,} taken back, {done.restored:,} restored{left}")
 
 
 app.command("import")(transfer.import_)

@@ -21,12 +21,13 @@ from hmem.knowledge.results import ENTITIES, Neighbor, Neighbors, Prediction, Pr
 from hmem.knowledge.sparql import SECONDS, Solutions, Sparql
 from hmem.knowledge.store.as_dataset import table_of, told_by
 from hmem.knowledge.store.database import Kind, Progress
-from hmem.knowledge.store.merge import Merged, Undone
+from hmem.knowledge.store.merge import Merged, RemovedEntity, Renamed
 from hmem.knowledge.store.naming import Described
 from hmem.knowledge.store.places import shown_place
-from hmem.knowledge.store.records import Names3, StoredFact, Written
+from hmem.knowledge.store.records import Names3, StoredFact, StoredWrite, Written
 from hmem.knowledge.store.store import Store
 from hmem.knowledge.store.validation import check_name
+from hmem.knowledge.store.writes import Undone
 
 Row = TypeVar("Row", Prediction, Similar, Neighbor)
 AnyTable = TypeVar("AnyTable", Predictions, Similars, Neighbors)
@@ -181,11 +182,29 @@ class Contents:
         """
         return self.store.merge(kept, other, source=source)
 
-    def undo(self, moment: int, *, source: str | None = None) -> Undone:
-        """Turn any write back by its moment: what it brought goes, and what it took away comes again."""
-        return self.store.undo(moment, source=source)
+    def rename(self, name: str, new: str, *, of: Kind = "entity", source: str | None = None) -> Renamed:
+        """Let an entity, or with of="relation" a relation, have another id; the old one finds it, too.
+
+        Facts of a relation join those of `new` if there is such a relation.
+        """
+        return self.store.rename(name, new, of=of, source=source)
+
+    def remove_entity(self, entity: str, *, source: str | None = None) -> RemovedEntity:
+        """Forget all that is said of an entity, but not the history."""
+        return self.store.remove_entity(entity, source=source)
+
+    def undo(self, moment: int, *, and_later: bool = False, source: str | None = None) -> Undone:
+        """Turn any write back by its moment: what it brought goes, and what it took away comes again.
+
+        With `and_later` all later ones as well, so that everything is as it was before. `writes` lists them.
+        """
+        return self.store.undo(moment, and_later=and_later, source=source)
 
     # Looking at it
+
+    def writes(self, limit: int | None = None) -> list[StoredWrite]:
+        """The writes by their moments, the latest first: when, from which source, and what each changed."""
+        return self.store.writes(limit)
 
     def values(self, entity: str, property: str | None = None) -> Values:
         """The numbers, dates, booleans and texts that are said of an entity, of all its properties or of one."""

@@ -1,6 +1,6 @@
 """What a client sends, as OpenAPI describes it. Unknown fields are refused: a misspelt one is a mistake."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
@@ -179,10 +179,25 @@ class MergeIn(WriteIn):
     other: Annotated[Name, Field(description="The one that becomes a name of the kept one.")]
 
 
+class RenameIn(WriteIn):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "poodle.n.01", "new": "poodle_dog.n.01"}]})
+
+    name: Name
+    new: Annotated[Name, Field(description="The id from now on.")]
+    of: Annotated[Literal["entity", "relation"], Field(description="What is renamed.")] = "entity"
+
+
+class EntityIn(WriteIn):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"entity": "poodle.n.01"}]})
+
+    entity: Name
+
+
 class UndoIn(WriteIn):
     model_config = ConfigDict(json_schema_extra={"examples": [{"moment": 1}]})
 
     moment: Annotated[int, Field(ge=1, le=MOST_MOMENT, description="Of the write that is turned back.")]
+    and_later: Annotated[bool, Field(description="All later writes, too: everything is as it was before.")] = False
 
 
 class DescriptionIn(In):

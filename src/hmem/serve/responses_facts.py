@@ -36,6 +36,38 @@ class MergedOut(WrittenOut):
     aliases: list[str]
 
 
+class RenamedOut(WrittenOut):
+    """What a change of a name did; `POST /undo` with its moment turns it back."""
+
+    name: str
+    was: Annotated[str, Field(description="The old id, which is an alias now.")]
+    moved: Annotated[int, Field(description="Facts that have the new name now.")]
+    stored_before: Annotated[int, Field(description="Facts that were there with a relation of this name.")]
+    values: int
+
+
+class RemovedEntityOut(WrittenOut):
+    """What went with an entity; `POST /undo` with its moment brings it back."""
+
+    entity: str
+    facts: int
+    values: int
+
+
+class WriteOut(Out):
+    moment: Annotated[int, Field(description="Its number, which `POST /undo` takes.")]
+    at: datetime
+    source: str | None
+    added: Annotated[int, Field(description="Facts.")]
+    removed: int
+    said: Annotated[int, Field(description="Values, labels, aliases, kinds and descriptions that came or went.")]
+
+
+class WritesOut(Out):
+    writes: list[WriteOut]
+    more: bool
+
+
 class UndoneOut(WrittenOut):
     """What undoing a write did, of facts, values and texts."""
 

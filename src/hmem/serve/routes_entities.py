@@ -85,8 +85,9 @@ async def list_neighbors(
     """
 
     def look(store: Store, weights: Mapping[Names3, float], most: int) -> NeighborsOut:
-        asked = service.model.saved is not None and name in service.model.saved.vocab.entities
-        entity = name if asked else service.name_index.find("entity", name)
+        is_trained = service.model.saved is not None and name in service.model.saved.vocab.entities
+        is_gone = is_trained and service.name_index.facts_of(name) is None  # from the base, not from the model
+        entity = name if is_gone else service.name_index.find("entity", name)
         total = service.name_index.facts_of(entity)
         facts = [] if total is None else facts_of(store, entity, most, then)
         facts.sort(key=lambda fact: -weights.get(fact.names, -1.0))  # without weights, they stay as they are

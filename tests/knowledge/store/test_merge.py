@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -165,3 +166,91 @@ def test_any_merge_renames_and_any_undo_restores(
         assert len(list(store.listing())) == len(renamed)
         store.undo(done.moment)
         assert state(store) == before
+
+
+def test_an_entity_has_another_id(store: Store) -> None:
+    before, moment = state(store), store.moment
+    done = store.rename("Lobo", "grey wolf")
+    assert (done.name, done.was, done.moved, done.values, done.moment) == ("grey wolf", "lobo", 5, 2, moment + 1)
+    assert store.contains("grey wolf", "bites", "grey wolf")
+    assert store.contains("grey wolf", "same as", "wolf")
+    said = store.naming.description("entity", "lobo")  # its old id finds it
+    assert (said.id, said.label, said.aliases, said.kind) == ("grey wolf", "Lobo", ("Wolf", "grey", "lobo"), "beast")
+    assert [value.text for value in store.values.listing("grey wolf")] == ["4", "3"]
+    assert store.check() == []
+    store.undo(done.moment)
+    assert state(store) == before
+
+
+def test_a_relation_has_another_id_which_may_be_there(store: Store) -> None:
+    before = state(store)
+    store.add([("lobo", "devours", "elk"), ("lobo", "devours", "cow")])
+    store.naming.describe("relation", "devours", label="swallows", inverse="is devoured by")
+    done = store.rename("devours", "eats", of="relation")
+    assert (done.moved, done.stored_before) == (1, 1)
+    assert {fact.relation for fact in store.listing()} == {"eats", "same as", "child of", "bites", "r"}
+    said = store.naming.description("relation", "swallows")
+    assert (said.id, said.label, said.aliases, said.inverse) == ("eats", "swallows", ("devours",), "is devoured by")
+    assert store.naming.find("relation", "devours") == "eats"
+    store.undo(done.moment)
+    assert store.naming.find("relation", "devours") == "devours"
+    store.undo(8, and_later=True)
+    assert state(store) == before
+
+
+def test_names_that_cannot_be_given(store: Store) -> None:
+    with pytest.raises(DataError, match=r'^"wolf" is the name of another entity; to make one of the two: '):
+        store.rename("lobo", "wolf")
+    with pytest.raises(DataError, match=r'^"grey" is the name of another entity'):
+        store.rename("wolf", "grey")
+    with pytest.raises(DataError, match=r'^"lobo" is called so already$'):
+        store.rename("Lobo", "lobo")
+    store.naming.describe("relation", "eats", label="devours")
+    with pytest.raises(DataError, match=r'^"devours" is the name of another relation$'):
+        store.rename("bites", "devours", of="relation")
+    assert store.rename("Lobo", "Lobo").name == "Lobo"  # what was its label
+    assert store.naming.description("entity", "lobo").label is None
+
+
+def test_an_entity_is_taken_out_and_comes_back(store: Store) -> None:
+    before, moment = state(store), store.moment
+    done = store.remove_entity("lobo")
+    assert (done.entity, done.facts, done.values, done.moment) == ("lobo", 5, 2, moment + 1)
+    assert not list(store.listing(head="lobo"))
+    assert not list(store.values.listing("lobo"))
+    assert store.naming.description("entity", "lobo").label is None
+    assert store.remove_entity("lobo").moment == store.moment == moment + 1
+    store.undo(done.moment)
+    assert state(store) == before
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_everything_is_as_it_was_before_a_write(engine: Engine, seed: int) -> None:
+    rng = Random(seed)
+    with new_base(engine) as place, Store.create(place) as store:
+        states = [state(store)]
+        for _ in range(25):
+            fact = (rng.choice("abcd"), rng.choice("rs"), rng.choice("abcd"))
+            there = store.naming.get("entity", fact[0]) == fact[0]
+            match rng.choice(["add", "add", "remove", "revise", "rename", "entity", "label", "undo"]):
+                case "add":
+                    store.add([fact])
+                case "remove" if store.contains(*fact):
+                    store.remove([fact])
+                case "revise" if store.contains(*fact):
+                    store.revise([fact], confidence=rng.random())
+                case "rename" if there and store.naming.get("entity", f"new {fact[0]}") is None:
+                    store.rename(fact[0], f"new {fact[0]}")
+                case "entity" if there:
+                    store.remove_entity(fact[0])
+                case "label" if there:
+                    store.naming.describe("entity", fact[0], label=rng.choice(["one", "two", ""]))
+                case "undo" if store.moment:
+                    store.undo(rng.randint(1, store.moment))
+            states += [state(store)] * (store.moment + 1 - len(states))
+        for moment in (store.moment, rng.randint(2, store.moment), 1):
+            store.undo(moment, and_later=True)
+            assert state(store) == states[moment - 1]
+            states += [state(store)] * (store.moment + 1 - len(states))
+        assert store.check() == []

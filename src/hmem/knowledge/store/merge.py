@@ -1,33 +1,20 @@
-"""Two entities made one, and writes undone: each one write like any other, so that the history keeps what was.
+"""Two entities made one, a name changed, an entity taken out: each one write, so that the history keeps what was.
 
 Every function here is called inside one writing transaction.
 """
 
 from dataclasses import dataclass
 
-from hmem.errors import DataError
+from hmem.errors import DataError, Hint
 from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.values import Value
-from hmem.knowledge.store.database import ALL, KINDS, Database
-from hmem.knowledge.store.describe import Telling
-from hmem.knowledge.store.read import last_moment, last_row
-from hmem.knowledge.store.records import StoredWrite, to_time
-from hmem.knowledge.store.texts import description
+from hmem.knowledge.store.database import Kind
+from hmem.knowledge.store.describe import FIELDS, Telling
+from hmem.knowledge.store.texts import description, is_bare, number_of
 from hmem.knowledge.store.value_rows import present_values, set_slot
-from hmem.knowledge.store.write import END_FACT, Write
+from hmem.knowledge.store.write import END_FACT, Numbering, Write
 
 SAID = ", ".join(QUALIFIERS)  # of a fact besides its names
-# Of each table what a row says, and by which columns two rows say the same.
-TABLES = {
-    "fact": (f"head, relation, tail, {SAID}", ("head", "relation", "tail")),
-    "value": (
-        "entity, property, text, datatype, language, unit, number",
-        ("entity", "property", "text", "datatype", "language", "unit"),
-    ),
-    **{f"{kind}_text": (f"{kind}, field, text, folded", (kind, "field", "text")) for kind in KINDS},
-}
-NULLABLE = ("language", "unit")
-ONE_TEXT = "field <> 'alias'"  # of which a thing has one at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +32,25 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
-    """What undoing a write did: of facts, values and texts."""
+class Renamed:
+    """What a change of a name did."""
 
-    moment: int  # the last moment of the file if nothing changed
-    removed: int  # that the write had brought
-    restored: int  # that it had taken away
-    left: int  # that a later write changed, which stay as they are
+    moment: int
+    name: str
+    was: str  # which is an alias now
+    moved: int  # facts
+    stored_before: int  # with a relation that was there
+    values: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedEntity:
+    """What went with an entity."""
+
+    moment: int  # the last moment of the file if nothing was said of it
+    entity: str
+    facts: int
+    values: int
 
 
 def merge(write: Write, kept: int, other: int) -> Merged:
@@ -60,7 +59,7 @@ def merge(write: Write, kept: int, other: int) -> Merged:
     if kept == other:
         raise DataError(f'"{description(db, "entity", kept).id}" is one entity; a merge takes two')
     names = [description(db, "entity", number) for number in (kept, other)]
-    moved, before, dropped = _move_facts(write, kept, other)
+    moved, before, dropped = _move_facts(write, "entity", kept, other)
     values = _move_values(write, kept, other)
     telling, (mine, its) = Telling(write), names
     told = [its.label, *its.aliases, its.id]
@@ -83,20 +82,68 @@ def merge(write: Write, kept: int, other: int) -> Merged:
     )
 
 
-def _move_facts(write: Write, kept: int, other: int) -> tuple[int, int, int]:
+def rename(write: Write, kind: Kind, number: int, name: str) -> Renamed:
+    """Let an entity have another id, or let the facts of a relation be of another one, which may be there already."""
+    db, said = write.db, description(write.db, kind, number)
+    its = number_of(db, kind, name)
+    taken = its is not None and (its != number if kind == "entity" else description(db, kind, its).id != name)
+    new = Numbering(db, kind).number(name)
+    if new == number:
+        raise DataError(f'"{said.id}" is called so already')
+    if taken and not (its == new and is_bare(db, kind, new)):
+        hint = Hint(text="to make one of the two", command=f'hmem merge KB "{name}" "{said.id}"', call="kb.merge")
+        raise DataError(f'"{name}" is the name of another {kind}', hint=hint if kind == "entity" else None)
+    own = description(db, kind, new)
+    moved, before, _ = _move_facts(write, kind, new, number)
+    values = _move_values(write, new, number) if kind == "entity" else 0
+    telling, aliases = Telling(write), [*said.aliases, said.id]
+    for field in FIELDS[kind]:
+        text = None if field == "alias" else getattr(said, field)
+        if text is not None and text != name:
+            if getattr(own, field) is None:
+                telling.set(kind, new, field, [text])
+            elif field == "label":
+                aliases.append(text)
+    names = (name, said.label, own.label, *own.aliases)
+    telling.set(kind, new, "alias", [text for text in dict.fromkeys(aliases) if text not in names], keep=True)
+    for field in FIELDS[kind]:
+        telling.set(kind, number, field, [])
+    return Renamed(moment=write.last, name=name, was=said.id, moved=moved, stored_before=before, values=values)
+
+
+def remove_entity(write: Write, number: int) -> RemovedEntity:
+    """Take out all that is said of an entity."""
+    db, id = write.db, description(write.db, "entity", number).id
+    now = {
+        table: f"{table} WHERE ({' OR '.join(f'{each} = {number}' for each in columns)}) AND removed IS NULL"
+        for table, columns in (("fact", ("head", "tail")), ("value", ("entity",)), ("entity_text", ("entity",)))
+    }
+    facts, values, texts = (int(db.execute(f"SELECT count(*) FROM {rows}").fetchone()[0]) for rows in now.values())
+    if facts or values or texts:
+        moment = write.moment()
+        for table, rows in now.items():
+            db.execute(f"UPDATE {table} SET removed = {moment} WHERE id IN (SELECT id FROM {rows})")
+    return RemovedEntity(moment=write.last, entity=id, facts=facts, values=values)
+
+
+def _move_facts(write: Write, kind: Kind, kept: int, other: int) -> tuple[int, int, int]:
     """How many facts moved, how many were there before, and how many were between the two."""
     db, moved, before, dropped = write.db, 0, 0, 0
+    is_its = "head = ? OR tail = ?" if kind == "entity" else "relation = ?"
     rows = db.execute(
-        "SELECT id, head, relation, tail FROM fact WHERE (head = ? OR tail = ?) AND removed IS NULL ORDER BY id",
-        (other, other),
+        f"SELECT id, head, relation, tail FROM fact WHERE ({is_its}) AND removed IS NULL ORDER BY id",
+        [other] * is_its.count("?"),
     ).fetchall()
     moment = write.moment()  # also of what has no facts: its names change
     db.executemany(END_FACT, ((moment, row) for row, *_ in rows))
     for row, head, relation, tail in rows:
-        if {head, tail} == {kept, other}:
+        if kind == "relation":
+            fact = head, kept, tail
+        elif {head, tail} == {kept, other}:
             dropped += 1
             continue
-        fact = (kept if head == other else head, relation, kept if tail == other else tail)
+        else:
+            fact = (kept if head == other else head, relation, kept if tail == other else tail)
         was = db.execute(
             """SELECT id, inferred_by IS NOT NULL AND (SELECT inferred_by FROM fact WHERE id = ?) IS NULL FROM fact
             WHERE head = ? AND relation = ? AND tail = ? AND removed IS NULL""",
@@ -124,60 +171,3 @@ def _move_values(write: Write, kept: int, other: int) -> int:
         new += set_slot(write, (kept, each), list(said), present_values(write.db, (kept, each)), keep=True)[1]
         set_slot(write, (other, each), [], said, keep=False)
     return new
-
-
-def writes(db: Database, limit: int | None) -> list[StoredWrite]:
-    """The writes, the latest first."""
-    rows = db.execute(
-        "SELECT id, at, source FROM moment ORDER BY id DESC LIMIT ?", (ALL if limit is None else limit,)
-    ).fetchall()
-    return [_counted(db, number, at, source) for number, at, source in rows]
-
-
-def _counted(db: Database, moment: int, at: int, source: str | None) -> StoredWrite:
-    came = {table: last_row(db, table, moment) - last_row(db, table, moment - 1) for table in TABLES}
-    gone = {
-        table: int(db.execute(f"SELECT count(*) FROM {table} WHERE removed = ?", (moment,)).fetchone()[0])
-        for table in TABLES
-    }
-    said = sum(came[table] + gone[table] for table in TABLES if table != "fact")
-    return StoredWrite(
-        moment=moment, at=to_time(at), source=source, added=came["fact"], removed=gone["fact"], said=said
-    )
-
-
-def undo(write: Write, moment: int) -> Undone:
-    """Take back what a write brought, and bring back what it took away, where no later write has changed it."""
-    db = write.db
-    last = last_moment(db)
-    if not 1 <= moment <= last:
-        raise DataError(f"there was no write {moment}; the last one is {last}")
-    removed = restored = left = 0
-    for table, (columns, same) in TABLES.items():
-        first, end = last_row(db, table, moment - 1), last_row(db, table, moment)
-        brought = f"FROM {table} WHERE id > {first} AND id <= {end}"
-        gone = f"FROM {table} AS old WHERE removed = {moment}"
-        is_later = f"(added > {moment} OR added = {moment} AND removed <= {last})"  # or what took its place ended since
-        since = f"EXISTS (SELECT 1 FROM {table} AS now WHERE {is_later} AND {_same(table, same)})"
-        (now,) = db.execute(f"SELECT count(*) {brought} AND removed IS NULL").fetchone()
-        (all_brought,) = db.execute(f"SELECT count(*) {brought}").fetchone()
-        (all_gone,) = db.execute(f"SELECT count(*) {gone}").fetchone()
-        (back,) = db.execute(f"SELECT count(*) {gone} AND NOT {since}").fetchone()
-        removed, restored, left = removed + now, restored + back, left + all_brought - now + all_gone - back
-        if not now and not back:
-            continue
-        at = write.moment()
-        db.execute(f"UPDATE {table} SET removed = {at} WHERE id > {first} AND id <= {end} AND removed IS NULL")
-        db.execute(f"INSERT INTO {table} ({columns}, added) SELECT {columns}, {at} {gone} AND NOT {since} ORDER BY id")
-    return Undone(moment=write.last, removed=removed, restored=restored, left=left)
-
-
-def _same(table: str, columns: tuple[str, ...]) -> str:
-    """When a later row stands in the way of an old one: it says the same, or what only one may say."""
-    alike = " AND ".join(
-        f"now.{column} {'IS NOT DISTINCT FROM' if column in NULLABLE else '='} old.{column}" for column in columns
-    )
-    if not table.endswith("_text"):
-        return alike
-    thing, field, _ = columns
-    return f"now.{thing} = old.{thing} AND now.{field} = old.{field} AND (now.text = old.text OR now.{ONE_TEXT})"

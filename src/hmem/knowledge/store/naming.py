@@ -1,6 +1,6 @@
 """The names of what is stored: `store.naming` finds entities and relations by id, label or alias, and describes them.
 
-The id of an entity is its name in the facts, and never changes. Everything else may: each change is a moment of the
+The id of an entity is its name in the facts. What else it is called may change: each change is a moment of the
 file like any other, and nothing that was ever said is lost.
 """
 

@@ -29,16 +29,17 @@ from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Given, Qualifiers
 from hmem.graph.readers.rdf_descriptions import split_facts
 from hmem.graph.triples import PARTS
-from hmem.knowledge.store import bulk, describe, engines, merge, texts, value_rows, write
+from hmem.knowledge.store import bulk, describe, engines, merge, texts, value_rows, write, writes
 from hmem.knowledge.store.bulk import Column
 from hmem.knowledge.store.copying import Watch, copy_rows
-from hmem.knowledge.store.database import Database, Progress
-from hmem.knowledge.store.merge import Merged, Undone
+from hmem.knowledge.store.database import Database, Kind, Progress
+from hmem.knowledge.store.merge import Merged, RemovedEntity, Renamed
 from hmem.knowledge.store.places import At, place_of
 from hmem.knowledge.store.records import Names3, Written
 from hmem.knowledge.store.validation import check_facts, check_name, check_note, check_source
 from hmem.knowledge.store.view import View
 from hmem.knowledge.store.write import Write
+from hmem.knowledge.store.writes import Undone
 
 MANY = 10_000  # facts from which on adding them in bulk is quicker
 PART = 20_000  # facts of one write of many, and what is said besides
@@ -227,13 +228,34 @@ class Store(View):
 
         return self._connection.write(done)
 
-    def undo(self, moment: int, *, source: str | None = None) -> Undone:
+    def rename(self, name: str, new: str, *, of: Kind = "entity", source: str | None = None) -> Renamed:
+        """Let an entity, or a relation, have another id, all in one write. Its old one finds it from then on, too.
+
+        Facts of a relation join those of `new` if there is such a relation; two entities are joined by `merge`. A model
+        that was trained with the old id has not seen the new one.
+        """
+        source = check_source(source or f"renaming of {name}")
+        new = check_name(of, new)
+        return self._connection.write(
+            lambda db: merge.rename(Write(db, source), of, texts.id_of(db, of, check_name(of, name)), new)
+        )
+
+    def remove_entity(self, entity: str, *, source: str | None = None) -> RemovedEntity:
+        """Take out all that is said of an entity, all in one write: its facts, values, names and kind."""
+        source = check_source(source or f"removal of {entity}")
+        return self._connection.write(
+            lambda db: merge.remove_entity(Write(db, source), texts.id_of(db, "entity", check_name("entity", entity)))
+        )
+
+    def undo(self, moment: int, *, and_later: bool = False, source: str | None = None) -> Undone:
         """Turn a write back, all in one write: what it brought goes, and what it took away comes again.
 
-        What a later write has changed stays as it is, and is counted.
+        What a later write has changed stays as it is, and is counted. With `and_later` all later writes are turned back
+        as well: everything is as it was before.
         """
-        source = check_source(source or f"undo of write {moment}")
-        return self._connection.write(lambda db: merge.undo(Write(db, source), moment))
+        source = check_source(source or f"undo of write {moment}{' and later ones' if and_later else ''}")
+        turned = writes.undo_since if and_later else writes.undo
+        return self._connection.write(lambda db: turned(Write(db, source), moment))
 
     def set_meta(self, **values: str | None) -> None:
         """Change notes, all in one write; None takes one away."""

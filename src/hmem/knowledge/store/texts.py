@@ -22,16 +22,18 @@ AT_ONCE = 500  # rows that one statement asks for
 def number_of(db: Database, kind: Kind, name: str) -> int | None:
     """The number of what has this name as its id, its label or an alias; None for nothing.
 
-    A name that several have alike is an AmbiguousNameError. The id of an entity of which nothing is said any more is
-    no longer its own if another has it as an alias: so the one into which it was merged is found by it.
+    A name that several have alike is an AmbiguousNameError. An id of which nothing is said any more is no longer its
+    own if another has it as an alias: so what it was merged into, or renamed, is found by it.
     """
     own = find_id(db, kind, name)
-    if own is not None and (kind != "entity" or not _is_bare(db, own)):
+    if own is not None and kind == "property":
         return own
     rows = db.execute(
         f"SELECT {kind}, field, text FROM {kind}_text WHERE folded = ? AND removed IS NULL ORDER BY {kind}",
         (fold(name),),
     ).fetchall()
+    if own is not None and (all(number == own for number, *_ in rows) or not is_bare(db, kind, own)):
+        return own
     for same_case in (True, False):
         for field in FOUND_BY:
             of_field = {number for number, what, text in rows if what == field and (not same_case or text == name)}
@@ -42,10 +44,12 @@ def number_of(db: Database, kind: Kind, name: str) -> int | None:
     return own
 
 
-def _is_bare(db: Database, entity: int) -> bool:
-    """Whether nothing at all is said of an entity at present."""
-    places = (("fact", "head"), ("fact", "tail"), ("value", "entity"), ("entity_text", "entity"))
-    return not any(has_rows(db, table, f"{column} = ? AND removed IS NULL", (entity,)) for table, column in places)
+def is_bare(db: Database, kind: Kind, number: int) -> bool:
+    """Whether nothing at all is said of an entity or with a relation at present."""
+    places = [("fact", "relation"), ("relation_text", "relation")]
+    if kind == "entity":
+        places = [("fact", "head"), ("fact", "tail"), ("value", "entity"), ("entity_text", "entity")]
+    return not any(has_rows(db, table, f"{column} = ? AND removed IS NULL", (number,)) for table, column in places)
 
 
 def id_of(db: Database, kind: Kind, name: str) -> int:

@@ -12,7 +12,7 @@ from hmem.graph.qualifiers import TYPES as QUALIFIERS
 from hmem.graph.qualifiers import Day
 from hmem.graph.readers.table import table_of_triples
 from hmem.graph.triples import Triples
-from hmem.knowledge.store import listing, merge, read
+from hmem.knowledge.store import listing, read, writes
 from hmem.knowledge.store.database import Connection, Database
 from hmem.knowledge.store.errors import DamageError
 from hmem.knowledge.store.evidence import Evidence
@@ -172,7 +172,7 @@ class View:
 
     def writes(self, limit: int | None = None) -> list[StoredWrite]:
         """The writes, the latest first, with what each changed; `undo` takes the number of one."""
-        return self._connection.read(merge.writes, limit)
+        return self._connection.read(writes.writes, limit)
 
     # Notes about the whole
 
