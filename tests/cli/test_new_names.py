@@ -48,3 +48,22 @@ def test_names_of_another_process_are_not_told(command: Command, kb: str, monkey
 
     monkeypatch.setattr(Store, "add", and_another)
     assert command("facts", "add", kb, "ours", "_hypernym", "dog.n.01").err == "new entity: ours\n"
+
+
+def test_an_entity_that_may_be_misspelt_is_doubted(command: Command, kb: str) -> None:
+    rows = "flag.n.7\t_hypernym\tdig.n.01\nflg.n.07\t_hypernym\tacnine.n.02\ndog.n.02\t_hypernym\tcanone.n.03\n"
+    assert command("facts", "add", kb, "-", given=rows).err == (
+        "new entity: dig.n.01; there is also dog.n.01\n"
+        "new entity: flg.n.07; there is also flag.n.07\n"
+        "new entity: acnine.n.02; there is also canine.n.02\n"
+    )
+    said = command("facts", "add", kb, "canine.n.2", "_hypernym", "canines.n.02").err
+    assert said == "new entity: canine.n.2\nnew entity: canines.n.02; there is also canine.n.02\n"
+
+
+def test_swapped_columns_are_doubted(command: Command, kb: str) -> None:
+    Path("rows.tsv").write_text("_hypernym\tdog.n.01\tcanine.n.02\n")
+    assert command("facts", "import", kb, "rows.tsv").err == (
+        "new relation: dog.n.01; that is an entity, too: are the columns in order?\n"
+        "new entity: _hypernym; that is a relation, too: are the columns in order?\n"
+    )

@@ -49,7 +49,7 @@ def add(
             tell_new_names(store, new)
         else:
             output.say(f"{plural(len(done.changed), 'fact')} added, {done.unchanged:,} stored already")
-            count_new_names(store.relation_names(), new)
+            count_new_names(store, new)
         if done.kept:
             which = "it keeps its" if len(facts) == 1 else f"{done.kept:,} of these keep their"
             output.note(f"{which} own days and confidence; hmem facts revise {kb} ... says others")

@@ -7,6 +7,7 @@ meant: an answer is always about the name that was typed. A new name that may be
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hmem import errors
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from hmem.knowledge.store.records import Names3, Written
     from hmem.knowledge.store.store import Store
 
-DOUBTED = 20  # new relations of an import that are compared with the old ones
+DOUBTED = 20  # new relations, or entities, of an import that are compared with the old ones
+MOST_COMPARED = 100_000  # entities, with which that takes a moment
+LONG = 5  # letters, from which a name that differs in one is held to be a misspelling
 FEW = 20  # relations, which are listed where none is like the one that was typed
 
 
@@ -98,25 +101,63 @@ def new_names(writes: "Sequence[Written]") -> dict[str, list[str]]:
 
 def tell_new_names(store: "Store", new: dict[str, list[str]]) -> None:
     """After a write of one fact: a note on each new name, with the old ones that it may be a misspelling of."""
-    from hmem.graph.name_search import misspelt, same_letters
+    from hmem.graph.name_search import misspelt
 
     for name in new["new_entities"]:
-        output.note(f"new entity: {shown(name)}{_there_is_also(same_letters(name, store.entity_names()))}")
+        output.note(f"new entity: {shown(name)}{_there_is_also(_nearly(name, store.entity_names()))}")
     for name in new["new_relations"]:
         output.note(f"new relation: {shown(name)}{_there_is_also(misspelt(name, store.relation_names()))}")
 
 
-def count_new_names(relations: list[str], new: dict[str, list[str]]) -> None:
-    """After a write of many facts: how many, and a note on each relation that may be a misspelling of an old one."""
+def count_new_names(store: "Store", new: dict[str, list[str]]) -> None:
+    """After a write of many facts: how many, and a note on each that may be a mistake.
+
+    That is a relation that is called nearly as an old one, or as an entity; and of few new entities, one that is called
+    nearly as an old one.
+    """
     from hmem.graph.name_search import misspelt
 
     if any(new.values()):
         entities = plural(len(new["new_entities"]), "new entity", "new entities")
         output.say(f"{entities}, {plural(len(new['new_relations']), 'new relation')}")
-    old = set(relations).difference(new["new_relations"])
+    relations = [name for name in store.relation_names() if name not in set(new["new_relations"])]
     for name in new["new_relations"][:DOUBTED]:
-        if alike := misspelt(name, filter(old.__contains__, relations)):
+        if alike := misspelt(name, relations):
             output.note(f"new relation: {shown(name)}{_there_is_also(alike)}")
+        elif store.naming.get("entity", name) is not None:
+            output.note(f"new relation: {shown(name)}; that is an entity, too: are the columns in order?")
+    if 0 < len(new["new_entities"]) <= DOUBTED:
+        old = set(new["new_entities"])
+        entities_before = [name for name in store.entity_names() if name not in old]
+        for name in new["new_entities"]:
+            if name in relations:
+                output.note(f"new entity: {shown(name)}; that is a relation, too: are the columns in order?")
+            elif alike := _nearly(name, entities_before):
+                output.note(f"new entity: {shown(name)}{_there_is_also(alike)}")
+
+
+def _nearly(name: str, others: list[str]) -> list[str]:
+    """Names with the same letters; or a long one that has one other letter, one more, one less, or two swapped."""
+    from hmem.graph.name_search import letters, misspelt, same_letters
+
+    alike = same_letters(name, others)
+    if alike or len(name) < LONG or len(others) > MOST_COMPARED:
+        return alike
+    wanted = letters(name)
+    return [other for other in misspelt(name, others) if _is_slip(wanted, letters(other))]
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether one may be typed in the place of the other; numbers differ on purpose."""
+    pairs = list(zip(one, other, strict=False))
+    begin = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    back = zip(reversed(one[begin:]), reversed(other[begin:]), strict=False)
+    end = len(list(takewhile(lambda pair: pair[0] == pair[1], back)))
+    middles = one[begin : len(one) - end], other[begin : len(other) - end]
+    if any(map(str.isdigit, "".join(middles))):
+        return False
+    longest = max(map(len, middles))
+    return longest <= 1 or (longest == 2 and middles[0] == middles[1][::-1])
 
 
 def _there_is_also(alike: list[str]) -> str:

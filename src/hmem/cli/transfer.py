@@ -86,7 +86,6 @@ def import_(
             else:
                 done.append((name, store.add_table(table, source=word, progress=told, **chosen, **given)))
         new = new_names([written for _, written in done])
-        relations = store.relation_names()
     lines = [
         {
             "file": name,
@@ -103,7 +102,8 @@ def import_(
         values_said = f", {plural(written.values, 'value')}" if written.values else ""
         added = plural(len(written.changed), "fact")
         output.say(f"{name}: {added} added, {written.unchanged:,} stored already{values_said}")
-    count_new_names(relations, new)
+    with open_store(kb, read_only=True) as store:
+        count_new_names(store, new)
 
 
 def export_(

@@ -34,7 +34,7 @@ TABLE = Place(Path("t"))
         ("head_id relation_type tail_id", (0, 1, 2)),
         ("Head-Entity Relation-Name Tail-Entity", (0, 1, 2)),
         ("head_id head relation tail_id tail", (1, 2, 4)),
-        ("_id relation _name", None),
+        ("_id relation _name", (0, 1, 2)),
         ("from label type to", None),
         ("from to source target type", None),
         ("head head relation tail", None),
@@ -129,3 +129,9 @@ def test_columns_of_days_by_name_or_position() -> None:
     assert find_qualifiers(None, 5, None, TABLE) == {}
     with pytest.raises(DataError, match="t: no column 5; there are 5, counted from 0"):
         find_qualifiers(None, 5, (0, 1, 2, 5), TABLE)
+
+
+def test_of_three_columns_the_middle_one_tells() -> None:
+    assert heading(["Person", "Relation", "Other"]) == (0, 1, 2)
+    assert heading(["to", "predicate", "from"]) == (2, 1, 0)
+    assert heading(["relation", "Person", "Other"]) is None

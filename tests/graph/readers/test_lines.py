@@ -8,7 +8,8 @@ from hypothesis import given
 
 from hmem.errors import DataError
 from hmem.graph.readers.lines import Lines, open_text
-from tests.graph.readers.helpers import Write, fragments, fuzz
+from hmem.graph.readers.read import read_table
+from tests.graph.readers.helpers import Write, fragments, fuzz, triples
 
 
 def error_of(path: Path) -> str:
@@ -60,7 +61,6 @@ def test_nul_bytes_are_named_with_their_line(write: Write) -> None:
         (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
         (b"PK\x03\x04", "a zip archive (as .xlsx, .docx and .npz files are)"),
         (b"\x7fELF\x02", "a program"),
-        (b"\xff\xfea\0", "UTF-16 text; save it as UTF-8"),
         (b"\xfd7zXZ\0", "xz-compressed (known are .gz, .bz2 and .zst)"),
     ],
 )
@@ -68,3 +68,19 @@ def test_binary_files_are_known_by_their_first_bytes(write: Write, start: bytes,
     for content in (start, gzip.compress(start)):
         path = write("a.tsv", content)
         assert error_of(path) == f"{path}: expected UTF-8 text, found {kind}"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt.gz"])
+def test_text_of_spreadsheets_in_utf_16_is_read(tmp_path: Path, encoding: str, name: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    between = "," if name == "a.csv" else "\t"
+    content = f"{mark}head,relation,tail\r\nÄnne,kennt,Bob 😀\r\nBob,kennt,Änne\r\n".replace(",", between).encode(
+        encoding
+    )
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    assert triples(read_table(path)) == [("Änne", "kennt", "Bob 😀"), ("Bob", "kennt", "Änne")]
+    path = tmp_path / "broken.tsv"
+    path.write_bytes(b"\xff\xfea\0\t")
+    assert error_of(path) == f"{path}: not sound UTF-16 text; save it as UTF-8"

@@ -242,13 +242,3 @@ def test_a_day_that_is_none_names_file_and_row(write: Write) -> None:
     ):
         read_table(path)
     assert triples(read_table(path, columns=(0, 1, 2))) == ABC
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.NDJSON.gz"])
-def test_json_lines_are_no_facts(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError) as caught:
-        read_table(tmp_path / name)
-    assert str(caught.value) == (
-        f"{tmp_path / name}: expected facts in a format that is read, found JSON lines; "
-        "as CSV with the columns head, relation and tail it can be read"
-    )

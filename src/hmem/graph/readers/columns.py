@@ -16,7 +16,7 @@ CHOOSE_COLUMNS = Hint(
     text="name the three to read, for instance",
     option="columns",
     value=(0, 1, 2),
-    command="hmem facts import KB FILE --columns 0,1,2",
+    command="hmem facts import KB FILE --columns 0,1,2, or, if a row is all about one entity, --format wide",
 )
 
 _ENDS = {
@@ -61,10 +61,13 @@ def heading(names: Sequence[str]) -> Positions | None:
     """Where the head, the relation and the tail stand, if `names` read like the heading of a table of triples.
 
     These are, in any case and any order: head/tail, subject/object, source/target, from/to and the like together with
-    relation, predicate, type and the like; h/r/t; s/p/o. Other columns may stand between them. Two candidates for
-    one place are no heading, save that relation and predicate win over the vaguer words, and head over head_id.
+    relation, predicate, type and the like; h/r/t; s/p/o; and of three columns any with relation or predicate in the
+    middle. Other columns may stand between them. Two candidates for one place are no heading, save that relation and
+    predicate win over the vaguer words, and head over head_id.
     """
     words = _words(names)
+    if len(set(words)) == 3 == len(words) and words[1] in _RELATIONS:
+        return _heading(words) or (0, 1, 2)
     return _heading(words) or _heading([_ADDITION.sub("", word) for word in words])
 
 

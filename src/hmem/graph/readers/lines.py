@@ -20,15 +20,16 @@ _NOT_TEXT = {
     b"\xfd7zXZ": "xz-compressed (known are .gz, .bz2 and .zst)",
     b"7z\xbc\xaf": "a 7z archive",
     b"\x89HDF": "an HDF5 file",
-    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
 }
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # as spreadsheets write "Unicode text"
 
 
 def open_text(path: Path) -> io.BufferedReader:
-    """The UTF-8 text of `path`, after its byte-order mark if it has one; plainly binary content is a DataError."""
+    """The text of `path` in UTF-8, after its byte-order mark if it has one; plainly binary content is a DataError."""
     stream = open_bytes(path)
     try:
+        if stream.peek(2).startswith(UTF16):
+            stream = io.BufferedReader(_Recoded(stream, path), BUFFER)
         start = stream.peek(8192)
         kind = next((kind for magic, kind in _NOT_TEXT.items() if start.startswith(magic)), None)
         if kind is not None:
@@ -42,6 +43,31 @@ def open_text(path: Path) -> io.BufferedReader:
         stream.close()
         raise
     return stream
+
+
+class _Recoded(io.RawIOBase):
+    """UTF-16 with a byte-order mark as UTF-8 without."""
+
+    def __init__(self, stream: io.BufferedReader, path: Path) -> None:
+        self._text = io.TextIOWrapper(stream, encoding="utf-16", newline="")
+        self._path, self._rest = path, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # Python 3.12 has Buffer
+        if not self._rest:
+            try:
+                self._rest = self._text.read(BUFFER).encode()
+            except UnicodeError:
+                raise DataError("not sound UTF-16 text; save it as UTF-8", path=self._path) from None
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+    def close(self) -> None:
+        self._text.close()
+        super().close()
 
 
 class Lines:

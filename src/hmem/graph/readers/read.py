@@ -6,7 +6,9 @@
 | path to .parquet | Parquet |
 | path to .nt, .nq, .ttl, .trig, .rdf, .xml, .owl, .jsonld | RDF (needs `pip install 'hmem[rdf]'`) |
 | path to train2id.txt and the like | OpenKE ids, with entity2id.txt and relation2id.txt beside it |
-| path to .json | a STIX 2 bundle |
+| path to .jsonl, .ndjson, or a .json that is a list | JSON: an object for each triple |
+| path to any other .json | a STIX 2 bundle |
+| path to delimited text, with `format="wide"` | a row for each entity, a column for each relation |
 | path to .graphml | GraphML |
 | path to relationships.csv, with :START_ID, :END_ID and :TYPE | the CSV of Neo4j's import, with nodes.csv beside it |
 | any of these and .gz, .bz2 or .zst | the same, decompressed |
@@ -32,6 +34,7 @@ from hmem.graph.readers.arrow import read_arrow
 from hmem.graph.readers.columns import Columns, check_columns
 from hmem.graph.readers.compression import bare_path
 from hmem.graph.readers.graphml import read_graphml
+from hmem.graph.readers.json_lines import is_list, read_json_lines
 from hmem.graph.readers.neo4j import is_neo4j, read_neo4j
 from hmem.graph.readers.networkx import NetworkXGraph, read_networkx
 from hmem.graph.readers.openke import is_openke, read_openke
@@ -40,10 +43,11 @@ from hmem.graph.readers.rdf import RDF_FORMATS, read_rdf
 from hmem.graph.readers.stix import read_stix
 from hmem.graph.readers.text import read_text
 from hmem.graph.readers.tuples import read_tuples
+from hmem.graph.readers.wide import read_wide
 from hmem.graph.triples import PARTS
 
 _WHOLE = {"openke": read_openke, "stix": read_stix, "graphml": read_graphml, "neo4j": read_neo4j}
-FORMATS = ("tsv", "csv", "txt", "parquet", *RDF_FORMATS, *_WHOLE)
+FORMATS = ("tsv", "csv", "txt", "wide", "jsonl", "parquet", *RDF_FORMATS, *_WHOLE)
 
 
 def read_table(
@@ -110,7 +114,12 @@ def _read_file(
     if format in ("tsv", "csv", "txt"):
         return read_text(path, format, delimiter, header, columns)
     _check_format(format)
+    if format == "wide":
+        _refuse(format, header=header, columns=columns)
+        return read_wide(path, delimiter)
     _refuse(format, delimiter=delimiter, header=header)
+    if format == "jsonl":
+        return read_json_lines(path, columns)
     if format == "parquet":
         return read_parquet(path, columns)
     _refuse(format, columns=columns)
@@ -138,11 +147,10 @@ def format_of(path: Path) -> str:
         return "neo4j"
     suffix = bare_path(path).suffix.lower().removeprefix(".")
     if suffix == "json":
-        return "stix"
-    if suffix in ("jsonl", "ndjson"):
-        hint = "as CSV with the columns head, relation and tail it can be read"
-        raise DataError(expected="facts in a format that is read", found="JSON lines", path=path, hint=hint)
-    return suffix if suffix in FORMATS else "txt"
+        return "jsonl" if is_list(path) else "stix"
+    if suffix == "ndjson":
+        return "jsonl"
+    return suffix if suffix in FORMATS and suffix != "wide" else "txt"
 
 
 def _check_format(format: str) -> None:
