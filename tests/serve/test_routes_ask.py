@@ -104,9 +104,14 @@ def test_k_and_what_is_stored_have_sensible_defaults(reader: "TestClient") -> No
 
 def test_a_question_that_is_not_understood_says_what_is_missing(reader: "TestClient") -> None:
     answer = reader.post("/predict", json={"entity": "dog.n.01"})
-    assert error_of(answer)["message"] == "relation: it is missing"
+    example = 'expected such as {"direction": "tail", "entity": "wolf.n.01", "k": 10, "relation": "_hyponym"'
+    assert error_of(answer)["message"].startswith(f"relation: it is missing; {example}")
     answer = reader.post("/predict", json={"queries": [{"entity": "dog.n.01"}]})
-    assert error_of(answer)["message"] == "queries.0.relation: it is missing"
+    assert error_of(answer)["message"].startswith(f"queries.0.relation: it is missing; {example}")
+    answer = reader.post("/score", json={"facts": [{"head": "dog.n.01"}]})
+    assert 'expected such as {"facts": [["dire_wolf.n.01", ' in error_of(answer)["message"]
+    answer = reader.post("/missing", json={"entity": "dog.n.01", "k": 0})
+    assert "such as" not in error_of(answer)["message"]
     answer = reader.post("/predict", content=b'{"entity": "dog.n.01"}', headers={"Content-Type": "text/plain"})
     assert "sent with Content-Type: application/json" in error_of(answer)["message"]
 
@@ -313,4 +318,6 @@ def test_half_a_character_in_a_key_is_no_trouble(reader: "TestClient") -> None:
 
 def test_a_misspelt_field_is_named(reader: "TestClient") -> None:
     message = error_of(reader.post("/predict", json={**DOG, "directoin": "tail"}))["message"]
-    assert message == "directoin: there is no such field; /openapi.json lists those there are"
+    assert message.startswith(
+        "directoin: there is no such field; /openapi.json lists those there are; expected such as {"
+    )

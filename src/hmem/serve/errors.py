@@ -33,6 +33,9 @@ from hmem.errors import (
     word,
 )
 
+# What is wrong where fields are missing, unknown, or hold something of another kind.
+OF_SHAPE = ("missing", "extra_forbidden", "model_attributes_type", "model_type", "dict_type", "list_type", "tuple_type")
+
 CODES = {  # every code, its status and what it says
     "unknown_name": (404, "A name that is not in the knowledge base."),
     "ambiguous_name": (409, "A label that several entities or relations have; say which by its id."),
@@ -131,7 +134,10 @@ async def _tell_validation_error(request: Request, error: Exception) -> Response
     assert isinstance(error, RequestValidationError)
     problems = error.errors()
     code = "too_large" if problems and all(map(_is_too_long, problems)) else "invalid"
-    return answer(code, "; ".join(map(_in_words, problems[:3])) or "the request cannot be understood")
+    said = [*map(_in_words, problems[:3])] or ["the request cannot be understood"]
+    if any(problem["loc"][:1] == ("body",) and problem["type"] in OF_SHAPE for problem in problems):
+        said += [f"expected such as {json.dumps(example)}" for example in _examples(request)[:1]]
+    return answer(code, "; ".join(said))
 
 
 async def _tell_http_error(request: Request, error: Exception) -> Response:
@@ -145,6 +151,16 @@ async def _tell_http_error(request: Request, error: Exception) -> Response:
         found.headers["Allow"] = ", ".join(methods)
         return found
     return answer("invalid", str(error.detail))
+
+
+def _examples(request: Request) -> list[Any]:
+    """What the description of the server gives as bodies of this request."""
+    described = request.app.openapi()
+    operation = described["paths"].get(request.url.path, {}).get(request.method.lower(), {})
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    parts = described["components"]["schemas"]
+    names = [each["$ref"].rpartition("/")[2] for each in (body, *body.get("oneOf", ())) if "$ref" in each]
+    return [example for name in names for example in parts[name].get("examples", ())]
 
 
 def _is_too_long(problem: dict[str, Any]) -> bool:
