@@ -190,6 +190,16 @@ def test_what_is_in_memory_is_read_as_it_is() -> None:
         load_dataset(b"WN18")
 
 
+def test_splits_of_your_own(tmp_path: Path) -> None:
+    valid = tmp_path / "valid.csv"
+    valid.write_text("x,y,z\n", encoding="utf-8")
+    found = load_dataset({"train": [("a", "r", "b"), ("x", "y", "z")], "valid": valid, "test": [("b", "r", "a")]})
+    assert (found.name, len(found.train), len(found.valid), len(found.test)) == ("splits", 2, 1, 1)
+    for splits in ({"valid": valid}, {"train": valid, "tests": valid}, {}):
+        with pytest.raises(DataError, match="expected splits called train, valid, test, observed, of which train has"):
+            load_dataset(splits)
+
+
 @pytest.mark.usefixtures("no_network")
 def test_a_name_is_looked_for_in_order(
     toy_entry: Entry, tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch

@@ -253,3 +253,11 @@ class Asked(hmem.Callback):
 def test_less_than_one_process_is_none(toy: Dataset) -> None:
     with pytest.raises(ConfigError, match="processes=0 must be 1 or more"):
         hmem.fit(toy, "recall", processes=0)
+
+
+def test_splits_in_memory_are_trained_on_and_ranked(tmp_path: Path) -> None:
+    facts = [(f"n{i}", "next", f"n{(i + 1) % 9}") for i in range(9)]
+    splits = {"train": [*facts, ("n0", "next", "n3")], "valid": facts[:2], "test": facts[2:4]}
+    model = hmem.fit(splits, "recall", settings=SMALL, out=tmp_path / "m")
+    assert json.loads((tmp_path / "m" / "run.json").read_text())["data"] == "splits"
+    assert hmem.evaluate(model, splits).protocols["all"][MRR] > 0

@@ -180,6 +180,16 @@ def load_facts(source: object, **options: object) -> Dataset:
     return load_tables(name, {"train": read_table(source, **options)})  # type: ignore[arg-type]
 
 
+def load_splits(sources: Mapping[object, object], **options: object) -> Dataset:
+    """The dataset of some splits by name, each in any form that `read_table` reads."""
+    unknown = [name for name in sources if name not in STEMS]
+    if unknown or "train" not in sources:
+        found = ", ".join(map(str, sources)) or "none"
+        raise DataError(expected=f"splits called {', '.join(STEMS)}, of which train has to be there", found=found)
+    tables = {str(name): read_table(source, **options) for name, source in sources.items()}  # type: ignore[arg-type]
+    return load_tables("splits", tables)
+
+
 def load_folder(path: str | os.PathLike[str], name: str | None = None) -> Dataset:
     """A folder with train, valid and test files in any format that can be read."""
     path = Path(path)

@@ -7,6 +7,7 @@ published counts; files that are downloaded must have the published checksums.
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Literal
 from hmem.errors import ConfigError, DataError, Hint, UnknownNameError
 from hmem.graph.canonical import NAME, sha256_of_file
 from hmem.graph.catalog import CATALOG, Entry
-from hmem.graph.dataset import Dataset, load_facts, load_folder
+from hmem.graph.dataset import Dataset, load_facts, load_folder, load_splits
 from hmem.graph.download import Progress, fetch, where_to_put
 from hmem.graph.name_search import closest
 from hmem.graph.readers.files import missing
@@ -34,8 +35,11 @@ def load_dataset(data: object, *, progress: Progress | None = None, **options: o
 
     What exists as a path is taken as a path. A table, a graph or triples in memory are read as they are. A single file
     and what is in memory have no splits: a tenth of their facts is taken out of train for validation and test, as the
-    dataset's `notes` tell. `options` say how to read them, as in `read_table`.
+    dataset's `notes` tell. Splits of your own are given as {"train": …, "valid": …, "test": …}, each any of these but
+    the name of a dataset. `options` say how to read them, as in `read_table`.
     """
+    if isinstance(data, Mapping):
+        return load_splits(data, **options)
     if not isinstance(data, str | os.PathLike):
         return load_facts(data, **options)
     if not os.fspath(data):  # which Path would take for this folder

@@ -30,7 +30,7 @@ AT_ONCE = 16  # questions between two looks at the progress
 
 def evaluate(
     model: Model | Scorer,
-    data: Dataset | str | os.PathLike[str],
+    data: object,
     *,
     split: Split = "test",
     graph: GraphName = "train",

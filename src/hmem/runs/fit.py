@@ -80,7 +80,7 @@ class Plan:
 
 
 def fit(
-    data: Dataset | str | os.PathLike[str],
+    data: object,
     preset: str = DEFAULT,
     *,
     out: str | os.PathLike[str] | None = None,
@@ -102,7 +102,7 @@ def fit(
     those that one process would find, but for rounding.
     """
     dataset = data if isinstance(data, Dataset) else load_dataset(data)
-    name = dataset.name if isinstance(data, Dataset) else str(data)
+    name = str(data) if isinstance(data, str | os.PathLike) else dataset.name
     config = configure(settings_of(preset), settings, seed)
     start = None if from_scratch else bundled_start(config, dataset)
     plan = Plan(data=name, dataset=dataset, preset=preset, config=config, start=start)
