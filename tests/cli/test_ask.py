@@ -326,6 +326,10 @@ def test_what_is_left_without_each_fact(capfd: pytest.CaptureFixture[str]) -> No
         ["and z is x"],
     ]
     assert err == "This fact is stored. The lines say what the others would make of it.\n"
+    show_reasons(Reasons(lines, fact=fact, score=-1.0, total=None, probability=None, stored=False))
+    out, err = capfd.readouterr()
+    assert "share of all answers 50%" in out
+    assert "share without it" in out
 
 
 def test_what_takes_long_can_be_ended(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,9 +75,12 @@ def test_nothing_to_look_at_and_nothing_expected(command: Command, capfd: pytest
     assert command("kb", "create", "empty.kb").code == 0
     none = command("audit", "empty.kb")
     assert (none.code, none.out, none.err) == (0, "", "no facts to look at\n")
-    lonely = Suspect(head="a", relation="r", tail="b", doubt=0.0, tail_rank=1, head_rank=1)
-    show(Suspects([lonely], judged=1, facts=2))
+    expected = Suspect(head="a", relation="r", tail="c", doubt=0.0, tail_rank=1, head_rank=1)
+    show(Suspects([expected], judged=1, facts=1))
+    assert capfd.readouterr().err.startswith("nothing speaks against 1 fact: ")
+    lonely = Suspect(head="a", relation="r", tail="b", doubt=0.0, tail_rank=1, head_rank=2)
+    show(Suspects([lonely, expected], judged=1, facts=2))
     out, err = capfd.readouterr()
-    assert out.strip().splitlines()[-1].split() == ["a", "r", "b", "–", "1", "1", "0.0"]
+    assert out.strip().splitlines()[-1].split() == ["a", "r", "b", "–", "1", "2", "0.0"]
     assert err == "1 of 2 facts were looked at; --sample 0 looks at all.\n"
     assert "because" not in repr(Suspects([lonely], judged=1, facts=1))

@@ -6,6 +6,7 @@ import typer
 
 from hmem.cli import options, output, tables
 from hmem.cli.opened import opened, watching
+from hmem.errors import plural
 
 if TYPE_CHECKING:
     from hmem.graph.descriptions import Labels
@@ -43,9 +44,13 @@ def show(found: "Suspects") -> None:
     if not found:
         output.note("no facts to look at")
         return
+    doubted = [each for each in found if max(each.tail_rank, each.head_rank) > 1]
+    if not doubted:
+        output.note(f"nothing speaks against {plural(found.judged, 'fact')}: the best answer from both ends")
+        return
     numbers = ["rank of tail", "of head", "doubt"]
     table = output.table(["head", "relation", "tail", "expected instead"], numbers)
-    for each in found:
+    for each in doubted:
         names = map(output.cell, found.labels.fact(*each.names))
         ranks = output.count(each.tail_rank), output.count(each.head_rank)
         table.add_row(*names, _instead(each, found.labels), *ranks, output.decimal(each.doubt, 1))

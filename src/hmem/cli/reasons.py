@@ -54,7 +54,11 @@ def _show_removals(found: "Reasons") -> None:
         reason = "without any one of them it is as likely" if found else "nothing else is stored about the two"
         output.note(f"{_title(found)}: no single fact decides this, {reason}.")
         return
-    table = output.table(["because of"], ["without it"], title=_title(found))
+    title, heading = _title(found), "without it"
+    if found.probability is None and shown[0].without is not None:  # what is shown is the share of the model itself
+        share = shown[0].contribution + shown[0].without
+        title, heading = f"{title}   share of all answers {output.percent(share)}", "share without it"
+    table = output.table(["because of"], [heading], title=title)
     for each in shown:
         table.add_row(_because(each, found.labels), "" if each.without is None else output.percent(each.without))
     output.show(table)
