@@ -166,12 +166,15 @@ def test_of_a_hub_only_so_many_stored_answers_are_judged(make_base: MakeBase) ->
 )
 def test_first_is_the_beginning_of_a_stable_sort(values: list[float], k: int) -> None:
     order = sorted((place for place, value in enumerate(values) if value > -math.inf), key=lambda at: -values[at])
-    assert first(torch.tensor(values), k).tolist() == order[:k]
+    more = [0.0] * len(values)  # another row, of which other places are wanted
+    best, others = first(torch.tensor([values, more]), [k, 2])
+    assert best.tolist() == order[:k]
+    assert others.tolist() == [0, 1][: len(values)]
 
 
 def test_nan_is_no_score() -> None:
     with pytest.raises(NonFiniteError, match="the model gave NaN as a score"):
-        first(torch.tensor([0.0, math.nan, 1.0]), 2)
+        first(torch.tensor([[2.0, 1.0, 0.0], [0.0, math.nan, 1.0]]), [2, 2])
 
 
 @every_model

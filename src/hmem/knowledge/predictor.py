@@ -33,7 +33,7 @@ from hmem.model.build import Network
 from hmem.model.hmem import HMem
 from hmem.model.index import LiveIndex
 from hmem.model.propagation import Propagation
-from hmem.model.query import NO_TARGET, Query
+from hmem.model.query import Query
 from hmem.model.vectors import Vectors
 
 MOST_SCORES = 8_000_000  # questions × candidates in one pass through the model: 32 MB
@@ -63,22 +63,21 @@ class Predictor:
         scored as if it were not stored.
         """
         stored = [self.live.graph.answers(*pair) for pair in zip(entities.tolist(), roles.tolist(), strict=True)]
+        new: list[Ranked] = []
+        for rows, scores, log_alone in self.passes(entities, roles):
+            new += self._ranked(entities[rows], roles[rows], scores, log_alone, k[rows], stored[rows])
         listed = [answers[:room] for answers, room in zip(stored, rooms or [0] * len(stored), strict=True)]
         counts = [len(answers) for answers in listed]
-        # Every question, and once more for each stored answer that is listed, without the fact that gives it.
-        questions = np.arange(len(stored))
-        asked = np.concatenate([questions, np.repeat(questions, counts)])
-        targets = np.concatenate([np.full(len(stored), NO_TARGET), *listed])
-        old = unjudged(targets[len(stored) :], stored=True)
-        new: dict[int, Ranked] = {}
-        for place, row, log_alone in self.withheld(entities[asked], roles[asked], targets):
-            question = int(asked[place])
+        if not any(counts):
+            return new
+        # Once more for each stored answer that is listed, without the fact that gives it.
+        again = np.repeat(np.arange(len(stored)), counts)
+        targets = np.concatenate(listed).astype(np.int64)
+        old = unjudged(targets, stored=True)
+        for place, row, log_alone in self.withheld(entities[again], roles[again], targets):
+            question = int(again[place])
             pair = int(entities[question]), int(roles[question])
-            if targets[place] != NO_TARGET:
-                self._judge(old, place - len(stored), row, log_alone, stored[question], pair)
-            else:
-                row[torch.from_numpy(stored[question].astype(np.int64)).to(row.device)] = -torch.inf
-                new[question] = self._ranked(row, log_alone, k[question], pair)
+            self._judge(old, place, row, log_alone, stored[question], pair)
         ends = np.cumsum(counts, dtype=np.int64).tolist()
         return [
             merged(new[question], old.take(slice(end - count, end)), k[question]) if count else new[question]
@@ -125,11 +124,9 @@ class Predictor:
             query = Query(*(torch.from_numpy(part[rows].astype(np.int64)).to(index.device) for part in columns))
             with torch.inference_mode():
                 scores, log_alone = self.model.scores_and_log_alone(query, index, vectors)
-                without = [NO_TARGET] * len(scores) if targets is None else targets[rows].tolist()
-                pairs = zip(entities[rows].tolist(), roles[rows].tolist(), without, strict=True)
-                for place, (entity, role, target) in enumerate(pairs):
-                    facts = () if target == NO_TARGET else (self.fact(entity, role, target),)
-                    if self.add_counts(scores[place], entity, role, facts):
+                for place, (entity, role) in enumerate(zip(entities[rows].tolist(), roles[rows].tolist(), strict=True)):
+                    without = () if targets is None else (self.fact(entity, role, int(targets[rows][place])),)
+                    if self.add_counts(scores[place], entity, role, without):
                         log_alone[place] = scores[place]
             yield rows, scores, log_alone
             start = rows.stop
@@ -156,15 +153,14 @@ class Predictor:
     ) -> Iterator[tuple[int, Float[Tensor, " W"], Float[Tensor, " W"]]]:
         """The same for each question, by its place, without the stored fact that gives its target; in any order.
 
-        With NO_TARGET as its target a question is asked as it is. A model can withhold a fact from the memory that is
-        asked. But where training did not place both ends, the fact also helped to place them; and where roles meet only
-        because of it, it changes what they mean. Then it is taken out of the graph for a while.
+        A model can withhold a fact from the memory that is asked. But where training did not place both ends, the fact
+        also helped to place them; and where roles meet only because of it, it changes what they mean. Then it is taken
+        out of the graph for a while.
         """
         asked = zip(entities.tolist(), roles.tolist(), targets.tolist(), strict=True)
-        can_withhold = np.array([each[2] == NO_TARGET or self._can_withhold(*each) for each in asked], dtype=bool)
+        can_withhold = np.array([self._can_withhold(*each) for each in asked], dtype=bool)
         easy = np.flatnonzero(can_withhold)
-        given = targets[easy] if (targets[easy] != NO_TARGET).any() else None
-        for rows, scores, log_alone in self.passes(entities[easy], roles[easy], given):
+        for rows, scores, log_alone in self.passes(entities[easy], roles[easy], targets[easy]):
             yield from zip(easy[rows].tolist(), scores, log_alone, strict=True)
         for place in np.flatnonzero(~can_withhold).tolist():
             one = slice(place, place + 1)
@@ -233,17 +229,31 @@ class Predictor:
         return [] if can_be else [entity]
 
     def _ranked(
-        self, row: Float[Tensor, " W"], log_alone: Float[Tensor, " W"], k: int, asked: tuple[int, int]
-    ) -> Ranked:
-        """The best of a row in which stored answers are −∞ already."""
-        row[[each for each in self.itself(*asked) if each < len(row)]] = -torch.inf
-        total = self._total(row, asked)
-        best = first(row, k)
-        scores, alone = (each[best].double().cpu().numpy() for each in (row, log_alone))
-        places, stored = np.arange(len(scores)), np.zeros(len(scores), dtype=bool)
-        log_p = alone - total
-        lead = np.repeat(log_p[:1], len(log_p))
-        return Ranked(best.cpu().numpy(), scores, log_p, stored, places == 0, 1 + places, lead)
+        self,
+        entities: Ids,
+        roles: Ids,
+        scores: Float[Tensor, "B W"],
+        log_alone: Float[Tensor, "B W"],
+        k: Sequence[int],
+        stored: Sequence[Answers],
+    ) -> list[Ranked]:
+        """The best of each row that are not stored; those that are become −∞ there."""
+        asked = list(zip(entities.tolist(), roles.tolist(), strict=True))
+        itself = [self.itself(*each) for each in asked]
+        gone = [np.concatenate([known, own]).astype(np.int64) for known, own in zip(stored, itself, strict=True)]
+        _leave_out(scores, gone)
+        total = self._total(scores, asked)
+        found = first(scores, k)
+        counts = [len(each) for each in found]
+        starts = np.cumsum(counts) - counts
+        row, best = np.arange(len(found)).repeat(counts), np.concatenate(found)
+        here = [torch.from_numpy(each).to(scores.device) for each in (row, best)]
+        picked, log_p = (part[*here].double().cpu().numpy() for part in (scores, log_alone))
+        log_p = log_p - np.array(total)[row]
+        place = np.arange(len(row)) - starts[row]
+        is_stored = np.zeros(len(row), dtype=bool)
+        everything = Ranked(best, picked, log_p, is_stored, place == 0, 1 + place, log_p[starts[row]])
+        return [everything.take(slice(start, start + count)) for start, count in zip(starts, counts, strict=True)]
 
     def _judge(
         self,
@@ -261,19 +271,27 @@ class Predictor:
             judged.ranks[place] = len(row)
             return
         score = float(row[answer])
-        others = stored[(stored != answer) & (stored < len(row))].astype(np.int64)
-        row[torch.from_numpy(others).to(row.device)] = -torch.inf
-        row[[each for each in self.itself(*asked) if each < len(row) and each != answer]] = -torch.inf
-        total = self._total(row, asked)
+        gone = np.concatenate([stored, self.itself(*asked)]).astype(np.int64)
+        _leave_out(row[None], [gone[gone != answer]])
+        (total,) = self._total(row[None], [asked])
         better = int((row > score).sum()) + int((row[:answer] == score).sum())
         judged.scores[place] = score
         judged.log_p[place] = float(log_alone[answer]) - total
         judged.lead_log_p[place] = float(log_alone[row.argmax()]) - total
         judged.ranks[place], judged.leads[place] = 1 + better, better == 0
 
-    def _total(self, row: Float[Tensor, " W"], asked: tuple[int, int]) -> float:
-        """What to take from a score to have log_p."""
-        if self.model.exact is not None and self.weights_of(*asked) == ALONE:
-            return 0.0
-        total = float(row.logsumexp(0))
-        return total if total > -np.inf else 0.0
+    def _total(self, scores: Float[Tensor, "B W"], asked: Sequence[tuple[int, int]]) -> list[float]:
+        """What to take from the scores of each question to have log_p."""
+        alone = [self.model.exact is not None and self.weights_of(*each) == ALONE for each in asked]
+        if all(alone):
+            return [0.0] * len(asked)
+        totals = scores.logsumexp(1).tolist()
+        return [0.0 if is_alone or total == -np.inf else total for is_alone, total in zip(alone, totals, strict=True)]
+
+
+def _leave_out(scores: Float[Tensor, "B W"], gone: Sequence[Answers]) -> None:
+    """Make some entities −∞ in each row; one that came later has no place there."""
+    row = np.arange(len(gone)).repeat([len(each) for each in gone])
+    place = np.concatenate(gone)
+    there = place < scores.shape[1]
+    scores[*(torch.from_numpy(each[there]).to(scores.device) for each in (row, place))] = -torch.inf

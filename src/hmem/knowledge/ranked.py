@@ -1,6 +1,6 @@
 """Answers in order, with what probabilities are made of."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,12 +52,18 @@ def merged(new: Ranked, old: Ranked, k: int) -> Ranked:
     return both.take(np.lexsort((both.answers, -both.scores))[:k]).ranked_anew()
 
 
-def first(scores: Float[Tensor, " n"], k: int) -> Int[Tensor, " k"]:
-    """The places of the k highest scores, best first and equal ones by place; fewer if some are −∞."""
-    top = scores.topk(min(k, len(scores))).values
-    if len(top) == 0:
-        return torch.empty(0, dtype=torch.int64, device=scores.device)
-    if bool(top[0].isnan()):
+def first(scores: Float[Tensor, "B n"], k: Sequence[int]) -> list[Int[np.ndarray, " _"]]:
+    """The places of the k highest scores of each row, best first and equal ones by place; fewer if some are −∞."""
+    last = [min(each, scores.shape[1]) - 1 for each in k]
+    if not last or max(last) < 0:
+        return [np.empty(0, dtype=np.int64) for _ in last]
+    top = scores.topk(max(last) + 1).values
+    if bool(top[:, 0].isnan().any()):
         raise NonFiniteError("the model gave NaN as a score, so nothing can be ranked. Was its training stable?")
-    good = ((scores >= top[-1]) & (scores > -torch.inf)).nonzero().squeeze(1)  # with all that tie with the last
-    return good[torch.sort(scores[good], descending=True, stable=True).indices[:k]]
+    least = top.gather(1, torch.tensor(last, device=top.device)[:, None])
+    good = ((scores >= least) & (scores > -torch.inf)).nonzero()  # with all that tie with the last
+    row, place = good.cpu().numpy().T
+    order = np.lexsort((place, -scores[good[:, 0], good[:, 1]].cpu().numpy(), row))
+    starts = np.searchsorted(row, np.arange(len(last))).tolist()
+    ends = [*starts[1:], len(row)]
+    return [place[order[start:end]][:each] for start, end, each in zip(starts, ends, k, strict=True)]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from hmem.knowledge.missing import having_facts, missing_facts
 from hmem.knowledge.model_link import ModelLink
 from hmem.knowledge.predictor import Ids, Predictor
 from hmem.knowledge.probabilities import Probabilities
-from hmem.knowledge.ranked import Ranked
+from hmem.knowledge.ranked import Ranked, joined
 from hmem.knowledge.results import Direction, Prediction, Question, Similar
 from hmem.knowledge.self_calibration import SelfCalibration
 from hmem.knowledge.similar import similar
@@ -77,15 +78,14 @@ class Session:
         entities, roles = np.array([each[:2] for each in different], dtype=np.int64).reshape(-1, 2).T
         k, rooms = [each.k for each in different], [each.room for each in different]
         try:
-            ranked = zip(different, self.predictor.best(entities, roles, k, rooms), strict=True)
+            ranked = self.predictor.best(entities, roles, k, rooms)
         except HMemError as error:  # of one of them: in one pass for each
             if len(different) > 1:
                 return [found for question in questions for found in self.answer_each([question])]
             return [error if isinstance(each, _Asked) else each for each in asked]
-        answers = {
-            each: self._predictions(np.full(len(found.ranks), each.entity), np.full(len(found.ranks), each.role), found)
-            for each, found in ranked
-        }
+        counts = [len(found.ranks) for found in ranked]
+        rows = iter(self._predictions(entities.repeat(counts), roles.repeat(counts), joined(ranked)))
+        answers = {each: list(islice(rows, count)) for each, count in zip(different, counts, strict=True)}
         return [answers[each] if isinstance(each, _Asked) else each for each in asked]
 
     def judge(self, facts: Sequence[Names3], direction: str) -> list[Prediction]:

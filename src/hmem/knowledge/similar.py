@@ -29,8 +29,8 @@ def similar(predictor: Predictor, entity: int, k: int) -> tuple[Int[np.ndarray, 
     if vectors.placed is not None:
         cosines = cosines.masked_fill(~vectors.placed, -torch.inf)
     cosines[entity] = -torch.inf
-    best = first(cosines, k)
-    return best.cpu().numpy(), cosines[best].double().cpu().numpy()
+    (best,) = first(cosines[None], [k])
+    return best, cosines[torch.from_numpy(best).to(cosines.device)].double().cpu().numpy()
 
 
 def _alike(predictor: Predictor, entity: int, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:

@@ -45,19 +45,23 @@ class Recalled:
 
     def mixed_with(self, log_rest: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
         """log p(x) for every entity, from the log probabilities that the null slot is handed to."""
-        return torch.logaddexp(log_rest + self.log_null[:, None], self._spread(log_rest))
+        cell, log_mass = self._masses(log_rest)
+        mixed = (log_rest + self.log_null[:, None]).view(-1)
+        return mixed.index_copy(0, cell, torch.logaddexp(mixed[cell], log_mass)).view_as(log_rest)
 
     def by_itself(self, like: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
         """log p_x / (p_x + p_null) with p_x = Σ_{c: e_c = x} p_c: what the slots of x say, whatever its rivals have."""
-        log_copied = self._spread(like)
-        return log_copied - torch.logaddexp(log_copied, self.log_null[:, None])
+        cell, log_mass = self._masses(like)
+        log_null = self.log_null.index_select(0, cell // like.shape[1])
+        nothing = torch.full_like(like, -torch.inf).view(-1)
+        return nothing.index_copy(0, cell, log_mass - torch.logaddexp(log_mass, log_null)).view_as(like)
 
-    def _spread(self, like: Float[Tensor, "B E"]) -> Float[Tensor, "B E"]:
-        """log Σ_{c: e_c = x} p_c for every entity; −∞ for one that no slot leads to."""
-        cell = self.query * like.shape[1] + self.fillers
-        copied = torch.zeros_like(like).view(-1).index_add_(0, cell, self.log_edge.exp()).view_as(like)
-        # As below: the logarithm of 0 is kept away from the gradient.
-        return torch.where(copied > 0, torch.where(copied > 0, copied, 1.0).log(), -torch.inf)
+    def _masses(self, like: Float[Tensor, "B E"]) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
+        """The cells of (query, entity) that slots lead to, and log Σ_{c: e_c = x} p_c of each."""
+        slot = self.query * like.shape[1] + self.fillers
+        copied = torch.zeros_like(like).view(-1).index_add(0, slot, self.log_edge.exp())
+        cell = copied.nonzero().squeeze(1)
+        return cell, copied[cell].log()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

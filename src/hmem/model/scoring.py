@@ -125,7 +125,8 @@ def log_softmax(scores: Float[Tensor, "B E"], query: Query, edges: Edges) -> Flo
     rivals = scores.clone()
     leave_out_(rivals, *other_answers(query, edges))
     total = rivals.logsumexp(1, keepdim=True)  # (B, 1); −∞ where every entity is stored, so that all are rivals
-    total = torch.where(total > -torch.inf, total, scores.logsumexp(1, keepdim=True))
+    if bool((total == -torch.inf).any()):
+        total = torch.where(total > -torch.inf, total, scores.logsumexp(1, keepdim=True))
     return scores - torch.where(total > -torch.inf, total, 0.0)  # still −∞ where no entity has a vector
 
 
