@@ -1,9 +1,12 @@
 """Labels over HTTP: taken wherever a name is, shown beside ids, asked about where several have them."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from hmem.knowledge.store.store import Store
 
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
@@ -71,6 +74,14 @@ def test_facts_are_listed_added_and_removed_by_label(named: "TestClient") -> Non
     }
     assert named.get("/neighbors", params={"entity": "wolf"}).json()["entity"] == "wolf.n.01"
     assert named.request("DELETE", "/facts", json={"facts": [fact]}).json()["removed"] == 1
+
+
+def test_answers_have_the_labels_that_others_wrote_before_them(api: "TestClient", zoo: Path) -> None:
+    question = {"entity": "wolf.n.01", "relation": "hypernym", "stored": True, "k": 1000}
+    with Store.open(zoo) as other:
+        for label in ("hound", "canine"):
+            other.naming.describe("entity", "dog.n.01", label=label)
+            assert api.post("/predict", json=question).json()["labels"]["entities"] == {"dog.n.01": label}
 
 
 def test_a_label_that_several_have_asks_which(named: "TestClient") -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hmem.errors import UnknownNameError
+from hmem.errors import StoreError, UnknownNameError
 from hmem.graph.descriptions import Description
 from hmem.knowledge.store.store import Store
 from hmem.serve.name_index import Named, NameIndex, Said, Totals
@@ -28,6 +28,20 @@ def test_counts_follow_what_others_write(tmp_path: Path) -> None:
         writer.remove([("a", "r", "b")])
         assert name_index.entities("", 10) == [Named("a", 1), Named("b", 0)]
         assert (name_index.facts_of("a"), name_index.facts_of("b"), name_index.facts_of("c")) == (1, 0, None)
+
+
+def test_labels_as_of_a_moment_need_no_look_at_the_store(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "a.kb") as writer:
+        reader = Store.open(tmp_path / "a.kb", read_only=True)
+        writer.add([("a", "r", "b")])
+        name_index = NameIndex(reader)
+        writer.naming.describe("entity", "a", label="A")
+        assert not name_index.labels(["a"], as_of=1).entities
+        assert name_index.labels(["a"], as_of=2).entities == {"a": "A"}
+        reader.close()
+        assert name_index.labels_of([("b", "r", "a")], as_of=2).entities == {"a": "A"}
+        with pytest.raises(StoreError):
+            name_index.labels(["a"], as_of=3)
 
 
 FACT = st.tuples(st.sampled_from("abc"), st.sampled_from("rs"), st.sampled_from("abc"))

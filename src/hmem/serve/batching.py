@@ -56,6 +56,7 @@ class Batcher:
         self._closed = False
         self.remembered = Remembered()  # of the thread below
         self.waiting = 0  # questions and calls in the queue
+        self.moment = 0  # the last one that an answer rests on
         self._thread = threading.Thread(target=self._work, name="hmem-model", daemon=True)
         self._thread.start()
 
@@ -146,6 +147,7 @@ class Batcher:
             places = [place for place, question in enumerate(questions) if question.at == at]
             with self._kb.session(at=at, suggest=False) as session:
                 answers = self.remembered.answer_each(session, [questions[place] for place in places])
+                self.moment = max(self.moment, session.live.moment)
             found.update(zip(places, answers, strict=True))
         return [found[place] for place in range(len(questions))]
 

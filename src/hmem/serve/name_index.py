@@ -83,18 +83,21 @@ class NameIndex:
         with self._current() as tables:
             return tables["entity"].named(tables["entity"].names.id_of(name, suggest=False))
 
-    def labels(self, entities: Iterable[str], relations: Iterable[str] = ()) -> Said:
-        """The labels of those that have one which differs from the id, and the kinds of entities."""
+    def labels(self, entities: Iterable[str], relations: Iterable[str] = (), as_of: int | None = None) -> Said:
+        """The labels of those that have one which differs from the id, and the kinds of entities.
+
+        What was written after `as_of` may be missing. Asked so, the store is looked at only after a write.
+        """
         named = list(entities)
-        with self._current() as tables:
+        with self._current(as_of) as tables:
             called = tables["entity"].labels(named), tables["relation"].labels(relations)
             return Said(*called, kinds=tables["entity"].kinds(named))
 
-    def labels_of(self, facts: Iterable[Names3]) -> Said:
+    def labels_of(self, facts: Iterable[Names3], as_of: int | None = None) -> Said:
         """The labels and kinds of all that some facts name."""
         named = list(facts)
         ends = (end for head, _, tail in named for end in (head, tail))
-        return self.labels(ends, (relation for _, relation, _ in named))
+        return self.labels(ends, (relation for _, relation, _ in named), as_of)
 
     def facts_of(self, name: str) -> int | None:
         """How many facts an entity stands in; None for one that was never stored."""
@@ -135,10 +138,11 @@ class NameIndex:
         return closest(name[:MOST_LETTERS], dict.fromkeys(names), NEAR)
 
     @contextmanager
-    def _current(self) -> "Iterator[dict[str, _Table]]":
-        """The tables, for this thread alone meanwhile, with all that was written."""
+    def _current(self, as_of: int | None = None) -> "Iterator[dict[str, _Table]]":
+        """The tables, for this thread alone meanwhile, with all that was written, or all until a moment."""
         with self._lock:
-            if self._store.moment != self._moment:
+            is_known = as_of is not None and self._moment is not None and as_of <= self._moment
+            if not is_known and self._store.moment != self._moment:
                 entities, relations = self._tables["entity"], self._tables["relation"]
                 changes = self._store.changes_since(self._moment or 0, len(entities.names), len(relations.names))
                 entities.extend(changes.entities)

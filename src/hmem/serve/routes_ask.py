@@ -43,7 +43,8 @@ async def predict(service: TheService, body: Annotated[PredictIn, Body()]) -> Pr
     ]
     answers = await service.predict(questions)
     results = [{"query": query, "answers": found} for query, found in zip(asked, answers, strict=True)]
-    labels = service.name_index.labels_of(each.names for found in answers for each in found)
+    facts = (each.names for found in answers for each in found)
+    labels = service.name_index.labels_of(facts, as_of=service.batcher.moment)
     return PredictOut.model_validate({"results": results, "labels": labels})
 
 

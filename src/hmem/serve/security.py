@@ -13,7 +13,7 @@ import re
 import time
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hmem.serve.errors import ApiError, answer
@@ -30,6 +30,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+AS_SENT = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+NOT_KEPT = (b"cache-control", b"no-store")  # unless the route says otherwise
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "DELETE", "PUT", "PATCH")  # that are counted by name
 
 HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^:@/\[\]\s]*))(?::[0-9]*)?")
@@ -57,11 +59,10 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(raw=message["headers"])
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
-                message["headers"] = headers.raw
+                headers = [*message["headers"], *AS_SENT]
+                if all(name != NOT_KEPT[0] for name, _ in headers):
+                    headers.append(NOT_KEPT)
+                message["headers"] = headers
                 path, method = scope["path"], scope["method"] if scope["method"] in METHODS else "other"
                 route = path if path in self.routes else "/static" if path.startswith("/static/") else "other"
                 self.metrics.request(route, method, status, time.perf_counter() - started)
