@@ -144,7 +144,7 @@ def test_what_no_walk_reaches_has_no_score(roles: str) -> None:
     close(everything[0, :4], scores[0, :4])
 
 
-@pytest.mark.parametrize("together", [1, 3, 8])
+@pytest.mark.parametrize("together", [1, 3, propagation.MOST_TOGETHER])
 def test_a_cpu_asks_a_few_questions_together_in_a_small_graph(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, index, query = network("both"), index_of(random_facts(0)), every_question()
     whole = model.scores(query.entity, query.role, index.links(), unreached=-torch.inf)
@@ -156,7 +156,9 @@ def test_a_cpu_asks_a_few_questions_together_in_a_small_graph(together: int, mon
         return usual(self, entity, *rest, **more)  # type: ignore[arg-type]
 
     numbers = (index.links().num_edges + propagation.OF_ENTITY * ENTITIES) * model.config.dim
-    monkeypatch.setattr(propagation, "MOST_NUMBERS", numbers * together + 1 if together < 8 else 10**9)
+    monkeypatch.setattr(
+        propagation, "MOST_NUMBERS", numbers * together + 1 if together < propagation.MOST_TOGETHER else 10**9
+    )
     monkeypatch.setattr(Propagation, "scores", noted)
     close(model(query, index), whole)
     assert max(sizes) == together

@@ -19,7 +19,7 @@ from hmem.model.query import NO_TARGET, Query, mirrored
 from hmem.model.role_vectors import ComputedRoles, KeptRoles, LearnedRoles, RoleVectors
 
 MOST_STATES = 100_000_000  # numbers of one pass on a GPU in which nothing is learned
-MOST_TOGETHER = 8  # questions that a CPU asks in one pass
+MOST_TOGETHER = 4  # questions that a CPU asks in one pass
 MOST_NUMBERS = 40_000_000  # of bindings and states of such a pass; with more a question alone is quicker
 OF_ENTITY = 10  # edges whose bindings cost as much as the state of one entity
 LARGE = {"cpu": 1_000_000, "cuda": 50_000_000}  # edges of a graph beyond which a question is asked in a part of it

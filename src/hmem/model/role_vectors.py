@@ -93,7 +93,8 @@ class KeptRoles:
     """
 
     def __init__(self, computed: ComputedRoles, num_roles: int) -> None:
-        self.computed, self.version = computed, _version(computed)
+        self.computed, self.parameters = computed, tuple(computed.parameters())  # looked for once: it takes a while
+        self.version = self._version()
         self.most = max(AT_ONCE, MOST_KEPT // (num_roles * len(computed.start) * len(computed.maps)))
         self.kept: OrderedDict[int, tuple[Float[Tensor, " D"], Float[Tensor, "Q steps D"]]] = OrderedDict()
 
@@ -102,9 +103,13 @@ class KeptRoles:
         """Those of a graph of roles."""
         beside = links.meetings.__dict__
         kept = beside.get("kept")
-        if not isinstance(kept, cls) or kept.computed is not computed or kept.version != _version(computed):
+        if not isinstance(kept, cls) or kept.computed is not computed or kept.version != kept._version():
             kept = beside["kept"] = cls(computed, links.num_roles)
         return kept
+
+    def _version(self) -> int:
+        """A number that grows whenever parameters are changed in place; fused optimizers do not count as they step."""
+        return self.computed.times_taught + sum(parameter._version for parameter in self.parameters)
 
     @torch.no_grad()
     def get(self, role: Int[Tensor, " B"], links: Links) -> RoleVectors:
@@ -122,8 +127,3 @@ class KeptRoles:
             self.kept.popitem(last=False)
         vectors = torch.stack([each for _, each in found], 1)  # (Q, B, steps, D)
         return torch.stack([asked for asked, _ in found]), [each.contiguous() for each in vectors.unbind(2)]
-
-
-def _version(module: ComputedRoles) -> int:
-    """A number that grows whenever the parameters are changed in place; fused optimizers do not count as they step."""
-    return module.times_taught + sum(parameter._version for parameter in module.parameters())
