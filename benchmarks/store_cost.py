@@ -10,7 +10,11 @@ opening, listing one entity, asking what changed since the last moment, the last
 the whole file. `peak_mib` is the memory of the whole process. `import_wait_seconds` is the longest that a write waits
 for an import of so many facts, whole and in parts, and `in_parts_times` how much longer the latter takes.
 
+With `--address` a base is made in PostgreSQL, which stays there: importing, adding one by one and opening are measured,
+and how many facts a second that is. `add_cpu_ms` is what this process took for a fact, and not the database.
+
     python benchmarks/store_cost.py [--facts 1000000] [--small 10000] [--adds 500] [--folder PATH] [--json PATH]
+    python benchmarks/store_cost.py --address postgresql://HOST/NAME --facts 500000
 """
 
 import json
@@ -30,6 +34,7 @@ import pyarrow as pa
 from common import arguments, keep
 
 from hmem.graph.triples import PARTS
+from hmem.knowledge.store.places import At
 from hmem.knowledge.store.records import Names3
 from hmem.knowledge.store.store import Store
 
@@ -73,17 +78,19 @@ def median_of(works: list[Callable[[], object]]) -> float:
     return statistics.median(map(milliseconds, works))
 
 
-def measure_import(path: Path, facts: int) -> dict[str, float]:
+def measure_import(path: At, facts: int) -> dict[str, float]:
     entities = int(ENTITIES_PER_FACT * facts)
     columns, more = random_columns(facts, entities, 0), random_columns(facts // 10, entities, 1)
     with Store.create(path) as store:
         first = milliseconds(lambda: store.add_columns(*columns))
         second = milliseconds(lambda: store.add_columns(*more))
+    with Store.open(path) as store:
+        size = store.count()["bytes"]
     return {
         "facts": facts,
         "import_facts_per_second": 1000 * facts / first,
         "import_more_facts_per_second": 1000 * (facts // 10) / second,
-        "bytes_per_fact": path.stat().st_size / (1.1 * facts),
+        "bytes_per_fact": size / (1.1 * facts),
         "open_ms": milliseconds(lambda: Store.open(path).close()),
     }
 
@@ -178,13 +185,30 @@ def measure(folder: Path, sizes: list[int], adds: int) -> list[dict[str, float]]
     return found
 
 
+def measure_at(address: str, facts: int, adds: int) -> dict[str, float]:
+    """What a base in PostgreSQL takes for writes."""
+    found = measure_import(address, facts)
+    with Store.open(address) as store:
+        started, cpu = time.perf_counter(), time.process_time()
+        (added,) = measure_adds([store], [facts], adds, 10)
+        took, cpu = time.perf_counter() - started, time.process_time() - cpu
+    return {**found, **added, "adds_per_second": adds / took, "add_cpu_ms": 1000 * cpu / adds}
+
+
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--facts", type=int, default=1_000_000)
     parser.add_argument("--small", type=int, default=10_000)
     parser.add_argument("--adds", type=int, default=500)
     parser.add_argument("--folder", type=Path, help="where to put the bases; by default among temporary files")
+    parser.add_argument("--address", help="of a base in PostgreSQL that is not there yet")
     given = parser.parse_args()
+    if given.address is not None:
+        measured = measure_at(given.address, given.facts, given.adds)
+        row = {"question": "store_cost", "engine": "postgresql", **measured}
+        print(json.dumps(row))
+        keep(row, given.json)
+        return
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         small, large = measure(Path(folder), [given.small, given.facts], given.adds)
         waits = measure_waits(Path(folder), given.facts)
