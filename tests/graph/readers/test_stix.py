@@ -133,7 +133,7 @@ def test_a_relationship_holds_from_its_start_to_its_stop(write: Write) -> None:
 def test_what_is_no_bundle_is_refused(write: Write, text: str, said: str) -> None:
     path: Path = write("a.json", text)
     with pytest.raises(DataError) as error:
-        read_table(path)
+        read_table(path, format="stix")
     assert said in str(error.value)
 
 
