@@ -108,6 +108,27 @@ def test_many_changes_at_once_are_indexed_anew(store: Store, monkeypatch: pytest
     assert edges(live) == expected(live)
 
 
+def test_what_changed_one_by_one_is_indexed_with_the_rest_in_time(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many writes there were, only so many entities are read in the slower way."""
+    monkeypatch.setattr(module, "MOST_CHANGED", 4)
+    live = LiveGraph(store, TRAINED)
+    slowly = []
+    for number in range(12):
+        store.add([(f"n{number}", "likes", f"n{number + 1}")])
+        live.refresh()
+        slowly.append(len(live.graph.changed()))
+        assert edges(live) == expected(live)
+    assert 2 < max(slowly) <= 5
+    assert taken(live) is None
+    store.remove([("n0", "likes", "n1"), ("n5", "likes", "n6"), ("n9", "likes", "n10")])
+    live.refresh()
+    assert not live.graph.is_changed
+    assert len(taken(live) or ()) == 6, "only these have other facts, however they are indexed"
+    assert edges(live) == expected(live)
+
+
 def test_room_is_made_in_blocks_and_given_back(store: Store) -> None:
     live = LiveGraph(store, TRAINED)
     assert live.width == 3

@@ -57,13 +57,17 @@ def check(kb: KnowledgeBase, model: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(changes=st.lists(st.tuples(ANY_FACT, st.booleans()), min_size=1, max_size=8))
+@given(changes=st.lists(st.tuples(ANY_FACT, st.booleans()), min_size=1, max_size=8), most=st.sampled_from([3, 256]))
 @examples(3)
 def test_after_any_changes_answers_are_those_of_a_base_built_afresh(
-    models: Models, tmp_path_factory: pytest.TempPathFactory, kind: str, changes: list[tuple[Names3, bool]]
+    models: Models, tmp_path_factory: pytest.TempPathFactory, kind: str, changes: list[tuple[Names3, bool]], most: int
 ) -> None:
     """A fact that is there goes, another one comes; sometimes a question is asked in between."""
-    with base_of(tmp_path_factory.mktemp("base") / "zoo.kb", models(kind), FACTS) as kb:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        base_of(tmp_path_factory.mktemp("base") / "zoo.kb", models(kind), FACTS) as kb,
+    ):
+        patch.setattr(live_graph, "MOST_CHANGED", most)
         every_answer(kb)
         for fact, is_asked in changes:
             if fact in kb:

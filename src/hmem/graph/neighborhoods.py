@@ -93,6 +93,11 @@ class Neighborhoods:
         """The entities whose edges are not those that the index was built with."""
         return {*self._added, *self._removed}
 
+    @property
+    def num_changed(self) -> int:
+        """As many entities as have changed at most."""
+        return len(self._added) + len(self._removed)
+
     def built_roles(self, entity: int) -> Int[np.ndarray, " K"]:
         """The roles of the edges that the index was built with."""
         return self._base(entity)[0]

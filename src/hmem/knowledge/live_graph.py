@@ -8,7 +8,8 @@ Where `takes_values` is said, values are evidence too: edges to buckets (`hmem.k
 of facts shows.
 
 Changes are applied one by one before each read, whichever process wrote them, and cost the same in a large graph as in
-a small one. What is indexed depends on the current facts alone, never on how they came about.
+a small one. Entities that changed are read more slowly than others; when they are many, all are indexed anew. What is
+indexed depends on the current facts alone, never on how they came about.
 """
 
 from collections import Counter
@@ -31,6 +32,10 @@ from hmem.knowledge.store.store import Store
 BLOCK = 1024  # rows are made ready for so many unseen entities at a time
 SHARE_ONE_BY_ONE = 50  # one in so many facts is changed one by one all the same
 MOST_ONE_BY_ONE = 50_000  # changes at once; beyond, indexing all facts anew is quicker and gives the same
+MOST_CHANGED, SHARE_CHANGED = (
+    256,
+    200,
+)  # entities, and one for so many facts: beyond, what changed is indexed with the rest
 
 
 class Numbering:
@@ -108,6 +113,9 @@ class LiveGraph:
         self._apply(changes)
         if has_other_values:
             self._change_values()
+        most = max(MOST_CHANGED, self.graph.num_facts // SHARE_CHANGED)
+        if self.index is None and self.graph.num_changed > most:
+            self.graph = Neighborhoods.build(self.graph.to_triples(), self.graph.num_entities, self.num_relations)
 
     @property
     def num_facts(self) -> int:

@@ -28,6 +28,8 @@ class LiveLinks:
     def __init__(self, live: LiveGraph, device: torch.device) -> None:
         self.live, self.device = live, device
         self._graph: Neighborhoods | None = None  # of which the edges are indexed
+        self._together: Int[np.ndarray, "Q Q"] = np.empty((0, 0), dtype=np.int64)  # at how many entities two roles meet
+        self._meetings = meetings_of(torch.empty(0, 0, dtype=torch.bool, device=device))
 
     def current(self) -> Links:
         """All edges; to be used before the graph changes again."""
@@ -55,8 +57,9 @@ class LiveLinks:
     def _build(self) -> None:
         graph = self._graph = self.live.graph
         self._changed: dict[int, Int[np.ndarray, " n"]] = {}  # entities whose facts differ, and the roles they now have
-        self._together = self._count_meetings(graph)
-        self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
+        met_before, self._together = self._together > 0, self._count_meetings(graph)
+        if not np.array_equal(self._together > 0, met_before):
+            self._meetings = meetings_of(torch.from_numpy(self._together > 0).to(self.device))
         if len(graph.roles) > large(self.device):
             self._current: Links = FarLinks(graph, self.live.confidences, self.device)
         else:
