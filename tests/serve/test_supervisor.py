@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -44,9 +45,12 @@ def is_gone(process: int) -> bool:
 def test_processes_share_a_port_and_a_board_and_one_that_was_killed_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scratch = tmp_path / "tmp"
-    scratch.mkdir()
-    monkeypatch.setenv("TMPDIR", str(scratch))
+    with tempfile.TemporaryDirectory() as scratch:  # a short path: a socket is in it
+        monkeypatch.setenv("TMPDIR", scratch)
+        look_at_two_processes(tmp_path, Path(scratch))
+
+
+def look_at_two_processes(tmp_path: Path, scratch: Path) -> None:
     with together("fails-later", tmp_path) as server:
         url = server.said("http://.*")
         seen: dict[int, int] = {}
