@@ -10,6 +10,10 @@ def test_each_writes_its_own_and_reads_those_of_all() -> None:
     assert [each.total("listeners") for each in boards] == [111] * 3
     assert first.total("loading") == 1
     assert first.total("waiting") == 0
+    assert not last.is_ahead("listeners"), "the others serve nothing"
+    first.tell("serving", 1)
+    assert last.is_ahead("listeners")
+    assert not first.is_ahead("listeners")
     last.clear()
     assert [each.total("listeners") for each in boards] == [11] * 3
 

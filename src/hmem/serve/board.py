@@ -43,7 +43,15 @@ class Board:
 
     def total(self, what: Told) -> int:
         """The sum over all processes."""
-        return int(sum(self._numbers[TOLD.index(what) + place * len(TOLD)] for place in range(self.processes)))
+        return sum(self._of(what, place) for place in range(self.processes))
+
+    def is_ahead(self, what: Told) -> bool:
+        """Whether another that takes requests has less of it."""
+        mine = self._of(what, self.place)
+        return any(self._of("serving", place) and self._of(what, place) < mine for place in range(self.processes))
+
+    def _of(self, what: Told, place: int) -> int:
+        return int(self._numbers[place * len(TOLD) + TOLD.index(what)])
 
     def clear(self) -> None:
         """This process has ended."""

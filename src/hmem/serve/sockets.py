@@ -2,15 +2,36 @@
 
 import socket
 import sys
+import time
+from typing import Any
 
 from hmem.errors import ConfigError
+from hmem.serve.board import Board
 
 if sys.platform != "win32":
     import resource
 
 BACKLOG = 1024  # connections that wait
 SPARE = 64  # files that may be open besides connections
+MOMENT = 0.002  # seconds
 FEWEST, MOST = 16, 1_000  # connections at once, whatever the system allows
+
+
+class Shared(socket.socket):
+    """A socket at which several processes listen.
+
+    Whoever is awake takes a connection, and with it all that is ever asked there, so that one process could have the
+    connections of all clients. One that has more than another therefore leaves it a moment to be quicker.
+    """
+
+    def __init__(self, bound: socket.socket, board: Board) -> None:
+        super().__init__(bound.family, bound.type, bound.proto, fileno=bound.detach())
+        self._board = board
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if self._board.is_ahead("connections"):
+            time.sleep(MOMENT)
+        return super().accept()  # a BlockingIOError if another was quicker
 
 
 def bind(host: str, port: int) -> socket.socket:

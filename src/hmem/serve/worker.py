@@ -10,6 +10,7 @@ import torch
 from hmem.serve import metrics
 from hmem.serve.app import create_app
 from hmem.serve.server import Server
+from hmem.serve.sockets import Shared
 from hmem.serve.supervisor import Job
 
 
@@ -22,7 +23,7 @@ def work(job: Job, started: Callable[[], None], pipe: Connection) -> None:
     server = Server(app, log_level=job.log_level, patience=job.settings.timeout, started=started)
     threading.Thread(target=_obey, args=(pipe, server), name="hmem-order", daemon=True).start()
     with suppress(KeyboardInterrupt):
-        server.run(sockets=[job.bound])
+        server.run(sockets=[Shared(job.bound, job.board)])
 
 
 def _obey(pipe: Connection, server: Server) -> None:
