@@ -14,6 +14,9 @@ from hmem.graph.slot_sizes import slot_sizes, usual_answers
 from hmem.knowledge import self_calibration
 from hmem.knowledge.base import KnowledgeBase
 from hmem.knowledge.newcomers import Case, Judged, Likely, Newcomers, Slots, left_out
+from hmem.knowledge.predictor import Ids
+from hmem.knowledge.probabilities import Probabilities
+from hmem.knowledge.ranked import Ranked
 from hmem.knowledge.retraining import Retraining
 
 TEAMS = {f"team {team}": [f"skill {team} {skill}" for skill in range(8)] for team in range(5)}
@@ -60,6 +63,19 @@ def test_answers_about_a_newcomer_are_as_likely_as_it_says(kb: KnowledgeBase, mo
     assert {(each.probability, each.if_missing) for each in kb.predict("newcomer", "can")} == {(0.77, 0.88)}
     assert kb.explain("newcomer", "can", TEAMS["team 0"][3]).probability == 0.77
     assert 0.77 not in {each.probability for each in kb.predict("worker 0 of team 0", "can")}
+
+
+def test_missing_facts_come_by_the_probability_that_is_shown(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rising(_: Probabilities, entities: Ids, roles: Ids, ranked: Ranked) -> list[tuple[float | None, float | None]]:
+        return [(row / len(entities), None) for row in range(len(entities))]
+
+    assert len(kb.missing("newcomer", k=5)) == 5
+    monkeypatch.setattr(Probabilities, "of", rising)
+    found = kb.missing("newcomer", k=5)
+    assert [each.probability for each in found] == [0.8, 0.6, 0.4, 0.2, 0.0]
+    assert [each.rank for each in found] == [1, 2, 3, 4, 5]
 
 
 def test_no_other_answer_is_likelier_than_the_first() -> None:

@@ -110,7 +110,7 @@ class Session:
         k = _counted(k)
         asked = self.names.subject(entity)
         roles, ranked = missing_facts(self.predictor, asked, k, self.probabilities.calibration)
-        return self._predictions(np.full(len(roles), asked), roles, ranked)
+        return self._likeliest_first(asked, roles, ranked)
 
     def to_complete(self, relation: str | None, having: tuple[str, str] | None) -> tuple[Names, Int[np.ndarray, " n"]]:
         """The entities of a graph, or of a kind, whose missing facts are looked for, by their numbers of now."""
@@ -127,7 +127,7 @@ class Session:
         first = self.live.num_relations  # role, asked from a head
         roles = first + self.live.fact_relations if relation is None else np.array([self.names.role(relation, "tail")])
         found, ranked = missing_facts(self.predictor, entity, k, self.probabilities.calibration, roles)
-        return self._predictions(np.full(len(found), entity), found, ranked)
+        return self._likeliest_first(entity, found, ranked)
 
     def to_audit(self, entity: str | None, relation: str | None, sample: int | None) -> tuple[Triples, int]:
         """Stored facts, some of them drawn at random if they are too many, and how many there are."""
@@ -231,6 +231,12 @@ class Session:
             return _Asked(entity, self.names.role(question.relation, question.direction), k, room)
         except HMemError as error:
             return error
+
+    def _likeliest_first(self, entity: int, roles: Ids, ranked: Ranked) -> list[Prediction]:
+        """Facts by their probability, which is not that by which they were found where the entity is a newcomer."""
+        found = self._predictions(np.full(len(roles), entity), roles, ranked)
+        found.sort(key=lambda each: -(each.probability or 0.0))
+        return [replace(each, rank=rank) for rank, each in enumerate(found, 1)]
 
     def _predictions(self, entities: Ids, roles: Ids, ranked: Ranked) -> list[Prediction]:
         """The facts that answers state, each given to the question of one entity."""
