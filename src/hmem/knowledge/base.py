@@ -107,6 +107,7 @@ class KnowledgeBase(Contents):
         return cls(Store.open(path, read_only=read_only), device, with_inferred=with_inferred)
 
     def close(self) -> None:
+        """Let go of the model and the file; what was written is on the disk already."""
         self._sessions.close()
         super().close()
 
@@ -264,6 +265,7 @@ class KnowledgeBase(Contents):
             return self._labelled(Predictions(session.missing(entity, k)))
 
     def missing_many(self, entities: Iterable[str], k: int = 10, *, at: Day | None = None) -> Predictions:
+        """`missing` of several entities, one after the other; `query` says to which a row belongs."""
         with self.session(at=at) as session:
             return self._labelled(Predictions(numbered([session.missing(entity, k) for entity in entities])))
 
@@ -314,6 +316,7 @@ class KnowledgeBase(Contents):
             return self._labelled(Similars(session.similar(entity, k)))
 
     def similar_many(self, entities: Iterable[str], k: int = 10) -> Similars:
+        """`similar` of several entities, one after the other; `query` says to which a row belongs."""
         with self.session() as session:
             return self._labelled(Similars(numbered([session.similar(entity, k) for entity in entities])))
 
@@ -326,6 +329,7 @@ class KnowledgeBase(Contents):
     def explain_many(
         self, facts: Iterable[Names3], *, direction: Direction = "tail", at: Day | None = None
     ) -> list[Reasons]:
+        """`explain` of several facts, in the order given."""
         with self.session(at=at) as session:
             found = [session.explain(*fact, direction) for fact in check_facts(facts)]
         for each in found:

@@ -238,6 +238,7 @@ class Contents:
         return self._labelled(Neighbors(self._neighbors(entity, limit, at)))
 
     def neighbors_many(self, entities: Iterable[str], limit: int | None = None, *, at: Day | None = None) -> Neighbors:
+        """`neighbors` of several entities, one after the other; `query` says to which a row belongs."""
         return self._labelled(Neighbors(numbered([self._neighbors(entity, limit, at) for entity in entities])))
 
     def _neighbors(self, entity: str, limit: int | None, at: Day | None) -> list[Neighbor]:
