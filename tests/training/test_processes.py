@@ -18,7 +18,7 @@ from hmem.config import Config
 from hmem.errors import ConfigError, NonFiniteError, ProcessError
 from hmem.graph.dataset import Dataset
 from hmem.model.build import Network
-from hmem.training import loop, processes
+from hmem.training import loop, material, processes
 from hmem.training.gathering import backend_for, gathered
 from hmem.training.hooks import Hooks, Outcome, Progress
 from hmem.training.loop import train
@@ -78,7 +78,7 @@ def test_any_number_of_processes_takes_the_steps_of_one(
     run: str, count: int, toy: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In double precision: Adam makes a whole step of a gradient that is nothing but rounding."""
-    monkeypatch.setattr(loop, "new_model", in_double)
+    monkeypatch.setattr(material, "new_model", in_double)
     monkeypatch.setattr(loop, "LOG_SECONDS", math.inf)  # on a busy machine some would tell of more steps
     alone, together = list[Progress](), list[Progress]()
     one = fit(RUNS[run], toy, 1, Hooks(progress=alone.append))

@@ -24,7 +24,7 @@ from hmem.model.hmem import HMem
 from hmem.model.index import FrozenIndex
 from hmem.model.presets import PRESETS
 from hmem.model.weights import read_tensors, write_tensors
-from hmem.training import loop
+from hmem.training import material
 from hmem.training.hooks import Hooks, Progress
 from hmem.training.material import VECTORS, Material, material_of
 from hmem.training.processes import ALONE, Processes
@@ -227,7 +227,7 @@ def test_any_number_of_processes_takes_the_steps_of_one(
     name: str, count: int, toy: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In double precision, as in test_processes.py."""
-    monkeypatch.setattr(loop, "new_model", in_double)
+    monkeypatch.setattr(material, "new_model", in_double)
     alone, together = list[Progress](), list[Progress]()
     config = small(name, training={**HIDDEN, "candidates": 6})
     one = fit(config, toy, 1, Hooks(progress=alone.append))

@@ -132,11 +132,13 @@ class Propagation(nn.Module):
         kind = reached.states.dtype
         of_asked = self.of_asked(asked)  # (B, 2D)
         hidden = (reached.states @ self.of_state.to(kind) + of_asked.to(kind)).relu()  # (n, B, 2D)
-        scores: Tensor = (hidden @ self.score.weight[0].to(kind)).float().mT + self.score.bias  # (B, n)
+        scores: Tensor = (hidden @ self.score.weight[0].to(kind)).to(
+            self.score.bias.dtype
+        ).mT + self.score.bias  # (B, n)
         if unreached is not None:
             scores = scores.masked_fill((reached.states == 0).all(2).mT, unreached)
         if reached.sureness is not None:
-            scores = scores + reached.sureness.float().mT.log()
+            scores = scores + reached.sureness.to(scores.dtype).mT.log()
         if len(reached.nodes) == links.num_entities:
             return scores
         elsewhere: Tensor = of_asked.relu() @ self.score.weight[0] + self.score.bias  # (B,)
