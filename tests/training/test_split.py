@@ -221,8 +221,7 @@ def test_two_processes_share_the_rows_out(toy: Dataset, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SPLIT)
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(("name", "count"), [*((name, 3) for name in SPLIT), ("recall", 2)])
 def test_any_number_of_processes_takes_the_steps_of_one(
     name: str, count: int, toy: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
