@@ -63,6 +63,7 @@ def _part(path: Path, begin: str, end: str, folder: Path, monkeypatch: pytest.Mo
             shown, _, _ = shown.partition("\n...\n")
             printed = printed[: len(shown)]
         assert comparable(printed) == comparable(shown), f"$ {command}\n{printed}"
+        assert percentages(printed) == pytest.approx(percentages(shown), abs=POINTS), f"$ {command}\n{printed}"
     return [command.split()[1] for command, _ in commands]
 
 

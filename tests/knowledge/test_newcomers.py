@@ -78,9 +78,13 @@ def test_missing_facts_come_by_the_probability_that_is_shown(
     assert [each.rank for each in found] == [1, 2, 3, 4, 5]
 
 
-def test_no_other_answer_is_likelier_than_the_first() -> None:
-    judged = Judged(*(Steps(starts=np.zeros(1), values=np.full(1, each)) for each in (0.33, 0.5)))
-    assert judged(np.array([-0.7, -0.7]), np.array([True, False])).tolist() == [0.33, 0.33]
+@pytest.mark.parametrize(("others", "said"), [(0.5, 0.33), (0.2, 0.2)])
+def test_no_other_answer_is_likelier_than_the_first(others: float, said: float) -> None:
+    """Than that of its own question; a first answer with the score of the other would be less likely."""
+    first = Steps(starts=np.array([-5.0, -1.0]), values=np.array([0.06, 0.33]))
+    judged = Judged(first, Steps(starts=np.zeros(1), values=np.full(1, others)))
+    answers = np.array([-0.7, -3.0]), np.array([True, False]), np.array([-0.7, -0.7])
+    assert judged(*answers).tolist() == [0.33, said]
 
 
 def test_who_has_as_much_as_others_is_none(kb: KnowledgeBase) -> None:

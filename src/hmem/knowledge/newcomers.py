@@ -59,13 +59,16 @@ class Case(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """P(true | log p) for a case: of first answers and of all others."""
+    """P(true | log p) for a case: of first answers and of all others, of which none is likelier than the first."""
 
     first: Steps
     others: Steps
 
-    def __call__(self, log_p: Float[np.ndarray, " n"], leads: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        first = self.first(log_p)
+    def __call__(
+        self, log_p: Float[np.ndarray, " n"], leads: Bool[np.ndarray, " n"], lead_log_p: Float[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " n"]:
+        """Of some answers, given log p of the first answer to the question of each."""
+        first = self.first(lead_log_p)
         found: Float[np.ndarray, " n"] = np.where(leads, first, np.minimum(first, self.others(log_p)))
         return found
 

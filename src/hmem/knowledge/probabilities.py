@@ -64,8 +64,8 @@ class Probabilities:
             likely = None if self.newcomers is None else self.newcomers.likely(entity, role)
             if likely is not None:
                 rows = (entities == entity) & (roles == role)
-                shown[rows] = likely.shown(ranked.log_p[rows], ranked.leads[rows])
-                if_missing[rows] = likely.if_missing(ranked.log_p[rows], ranked.leads[rows])
+                asked = ranked.log_p[rows], ranked.leads[rows], ranked.lead_log_p[rows]
+                shown[rows], if_missing[rows] = likely.shown(*asked), likely.if_missing(*asked)
         outgrown = {entity for entity in set(entities.tolist()) if not calibration.covers(graph.edges_of(entity)[0])}
         both = zip(shown.tolist(), if_missing.tolist(), strict=True)
         none = None, None
